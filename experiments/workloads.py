@@ -1,0 +1,76 @@
+"""The models and inputs that sections share: real architectures, random seeded weights.
+
+Speed does not depend on trained weights. Each function returns a module in evaluation mode on the
+device, and its keyword or positional inputs. Smoke scale keeps the architecture and shrinks sizes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from reportkit.plan import Here
+
+SEED = 1337
+
+
+def resnet50(here: Here, *, batch: int = 64) -> tuple[nn.Module, dict[str, Any]]:
+    """ResNet-50 of torchvision on `batch` images, 3 x 224 x 224 (smoke: one block a stage, 2 x 3 x 64 x 64)."""
+    from torchvision.models.resnet import Bottleneck, ResNet
+
+    torch.manual_seed(SEED)
+    full = here.scale == "full"
+    model = ResNet(Bottleneck, [3, 4, 6, 3] if full else [1, 1, 1, 1])
+    side = 224 if full else 64
+    images = torch.randn(batch if full else 2, 3, side, side)
+    return model.eval().to(here.device), {"x": images.to(here.device)}
+
+
+def bert_base(here: Here, *, batch: int = 32, length: int = 128) -> tuple[nn.Module, dict[str, Any]]:
+    """BERT-base of transformers on `batch` x `length` tokens (smoke: two layers of 128, 2 x 32)."""
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(SEED)
+    if here.scale == "full":
+        config = BertConfig()
+    else:
+        config = BertConfig(hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=512)
+        batch, length = 2, 32
+    model = BertModel(config)
+    tokens = torch.randint(0, config.vocab_size, (batch, length))
+    mask = torch.ones_like(tokens)
+    return model.eval().to(here.device), {
+        "input_ids": tokens.to(here.device),
+        "attention_mask": mask.to(here.device),
+    }
+
+
+def gpt2_tiny(here: Here) -> tuple[nn.Module, dict[str, Any]]:
+    """A GPT-2 of two layers of 64 and its tokens: for questions about an interface, where size does not matter."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(SEED)
+    config = GPT2Config(n_layer=2, n_head=2, n_embd=64, vocab_size=512, n_positions=64)
+    model = GPT2LMHeadModel(config)
+    tokens = torch.randint(0, config.vocab_size, (1, 16))
+    return model.eval().to(here.device), {"input_ids": tokens.to(here.device)}
+
+
+def gelu_chain(here: Here) -> tuple[nn.Module, dict[str, Any]]:
+    """Two linear layers around a GELU: the smallest thing that a backend has something to do for."""
+    torch.manual_seed(SEED)
+    model = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 64))
+    return model.eval().to(here.device), {"input": torch.randn(8, 64).to(here.device)}
+
+
+def double(model: nn.Module, inputs: dict[str, Any]) -> tuple[nn.Module, dict[str, Any]]:
+    """Return a deep copy of model and inputs with every floating-point tensor in fp64."""
+    import copy
+
+    twin = copy.deepcopy(model).double()
+    return twin, {
+        name: value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+        for name, value in inputs.items()
+    }

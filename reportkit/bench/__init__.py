@@ -1,0 +1,1 @@
+"""The bench world: what runs beside one pinned torch."""

@@ -1,0 +1,188 @@
+"""Claims as data: a quantity, made of measured cases, held against a bound fixed beforehand.
+
+Nothing here computes; `reportkit.judge` does. A claim has no prose either: its statement, the
+reading of loose words and its place in the article are in `experiments/claims.LANGUAGE.toml`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from reportkit.plan import Axis, PlanError
+
+SETTING_AXIS = "precision"
+"""The axis that a claim's settings vary."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """What a quantity is held to: an interval, or the outside of one, or plain truth.
+
+    `low` and `high` of None are unbounded; `open` excludes the ends (strictly above, below).
+    `kind` says how it was written: a control is `shown`, has no verdict and stays out of the tally.
+    """
+
+    kind: Literal["range", "outside", "true", "shown"]
+    low: float | None = None
+    high: float | None = None
+    open: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a bound that contradicts itself."""
+        if self.kind in {"true", "shown"}:
+            if (self.low, self.high) != (None, None):
+                message = f"a bound of kind {self.kind!r} has no numbers, this one has {self.low} and {self.high}"
+                raise PlanError(message)
+        elif self.low is None and self.high is None:
+            message = f"a bound of kind {self.kind!r} needs a number"
+            raise PlanError(message)
+        elif self.low is not None and self.high is not None and self.low >= self.high:
+            message = f"a bound that contradicts itself: at least {self.low} and at most {self.high}"
+            raise PlanError(message)
+        elif self.kind == "outside" and None in {self.low, self.high}:
+            message = "a bound of kind 'outside' needs both its numbers"
+            raise PlanError(message)
+
+
+def at_least(low: float) -> Bound:
+    """Return the bound `low` or more."""
+    return Bound(kind="range", low=low)
+
+
+def at_most(high: float) -> Bound:
+    """Return the bound `high` or less."""
+    return Bound(kind="range", high=high)
+
+
+def above(low: float) -> Bound:
+    """Return the bound strictly more than `low`."""
+    return Bound(kind="range", low=low, open=True)
+
+
+def below(high: float) -> Bound:
+    """Return the bound strictly less than `high`."""
+    return Bound(kind="range", high=high, open=True)
+
+
+def between(low: float, high: float) -> Bound:
+    """Return the bound `low` to `high`, ends included."""
+    return Bound(kind="range", low=low, high=high)
+
+
+def outside(low: float, high: float) -> Bound:
+    """Return the bound below `low` or above `high`."""
+    return Bound(kind="outside", low=low, high=high)
+
+
+TRUE = Bound(kind="true")
+SHOWN = Bound(kind="shown")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Some cases of an experiment: those on these values of its axes, in every other value of the rest."""
+
+    experiment: str
+    axes: Mapping[str, Axis | tuple[Axis, ...]]
+    lane: str | None = None
+    """The lane to look in, where it isn't the one judged."""
+
+    def at(self, setting: str | None) -> Mapping[str, Axis | tuple[Axis, ...]]:
+        """Return the axes with the claim's setting put in."""
+        return self.axes if setting is None else {**self.axes, SETTING_AXIS: setting}
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """Eager over compiled time of one case, or of its replicates taken together."""
+
+    where: Where
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what it is made of."""
+        return (self.where,)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstCall:
+    """Seconds of the first compiled call, over fresh processes: one a case."""
+
+    where: Where
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what it is made of."""
+        return (self.where,)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The largest speedup over the smallest, among single cases."""
+
+    where: Where
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what it is made of."""
+        return (self.where,)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One quantity over another."""
+
+    over: Speedup | FirstCall
+    under: Speedup | FirstCall
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what it is made of."""
+        return (*self.over.cases(), *self.under.cases())
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A finding, and whether it is expected to hold or not to."""
+
+    where: Where
+    finding: str
+    expect: bool = True
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what it is made of."""
+        return (self.where,)
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """Several quantities of one kind, by label, each held to the bound: one refuted refutes all."""
+
+    parts: Mapping[str, Speedup | FirstCall | Spread | Ratio | Fact]
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what it is made of."""
+        return tuple(where for part in self.parts.values() for where in part.cases())
+
+
+Quantity = Speedup | FirstCall | Spread | Ratio | Fact | Each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One atomic, checkable statement: what is measured, and the bound that it is held to."""
+
+    id: str
+    quantity: Quantity
+    bound: Bound
+    on: Literal["any", "cuda"]
+    """Machines it can be judged on: any, or those with a CUDA GPU."""
+    settings: tuple[str, ...] = ()
+    """Precisions it is judged under; where they disagree it depends on the setting."""
+    lane: str | None = None
+    """The only lane that it speaks of; elsewhere it says so."""
+
+    def __post_init__(self) -> None:
+        """Refuse a fact with a numeric bound and a number held to plain truth."""
+        part = next(iter(self.quantity.parts.values())) if isinstance(self.quantity, Each) else self.quantity
+        if isinstance(part, Fact) != (self.bound.kind == "true") and self.bound.kind != "shown":
+            message = f"claim {self.id!r}: a fact is held to be true, a number to a range; this mixes them"
+            raise PlanError(message)

@@ -1,0 +1,249 @@
+"""What an article's experiments are made of: cases, experiments, sections, the article.
+
+Everything here is a frozen value without torch, so that the report world can read the plan. Only
+`Experiment.prepare` runs in the bench world, and imports what it needs when it is called.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from reportkit.records import NAME
+
+if TYPE_CHECKING:
+    from reportkit.claims import Claim
+    from reportkit.records import Finding, Scale
+
+Axis = str | int
+Cache = Literal["shared", "cold", "warm"]
+
+
+class PlanError(ValueError):
+    """A plan, or a wish about it, that makes no sense; the message says what and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One point on an experiment's axes.
+
+    `name` is derived from the axes, so that it is stable and unique. `cost` is the estimated
+    seconds of the case at each scale, everything included: `--budget` trusts it.
+    """
+
+    experiment: str
+    axes: Mapping[str, Axis]
+    workload: str
+    """The function of the article's `workloads` module that builds the model; part of the digest."""
+    cost: Mapping[Scale, float]
+    cache: Cache = "shared"
+    """cold: a process with fresh, private caches. warm: a process on the caches that the case
+    `follows` left. shared: fresh caches at full scale; at smoke scale those of the section."""
+    follows: str | None = None
+    steady: bool = True
+    """Whether steady state is timed after the first calls (timing experiments only)."""
+    settings: Mapping[str, str | bool | int] = field(default_factory=lambda: MappingProxyType({}))
+    """Torch's own switches, set in the child before `prepare`: `float32_matmul_precision`, or a
+    dotted name such as `torch._dynamo.config.cache_size_limit`."""
+
+    @property
+    def name(self) -> str:
+        """The experiment and the axes' values, joined: `table.resnet50-d-cold-1`."""
+        return f"{self.experiment}.{'-'.join(str(value) for value in self.axes.values())}"
+
+    def matches(self, where: Mapping[str, Axis | tuple[Axis, ...]]) -> bool:
+        """Whether the case lies where `where` says: on that value, or one of those values, of each
+        axis named there; an axis not named may have any value.
+        """
+        return all(
+            self.axes.get(axis) in (value if isinstance(value, tuple) else (value,)) for axis, value in where.items()
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Here:
+    """Where a case runs, given to `prepare`."""
+
+    scale: Scale
+    device: Literal["cuda", "cpu"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """What `prepare` returns for a timing case: the same work, twice, everything untimed done.
+
+    A side is a call without arguments that returns tensors (or nested tuples, lists, dicts of
+    them). `reference` computes the same outputs by an fp64 copy, or is None where none can run.
+    `tolerance` is absolute and relative, as in PyTorch's benchmark suite.
+    """
+
+    eager: Callable[[], Any]
+    compiled: Callable[[], Any]
+    reference: Callable[[], Any] | None
+    tolerance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """The plan that makes claims measurable.
+
+    `prepare(case, here)` returns `Sides` for kind `timing`, and for kind `fact` a call that
+    returns the findings by name.
+    """
+
+    id: str
+    kind: Literal["timing", "fact"]
+    cases: tuple[Case, ...]
+    prepare: Callable[[Case, Here], Sides | Callable[[], dict[str, Finding]]]
+
+    def __post_init__(self) -> None:
+        """Refuse a name that can't be a file's, a duplicate, and a case that follows nothing."""
+        names = [case.name for case in self.cases]
+        for name in (self.id, *names):
+            if not NAME.fullmatch(name):
+                message = f"experiment {self.id!r}: {name!r} is no valid name ({NAME.pattern})"
+                raise PlanError(message)
+        if len(set(names)) != len(names):
+            message = f"experiment {self.id!r} has two cases of one name: {sorted(names)}"
+            raise PlanError(message)
+        for case in self.cases:
+            if case.experiment != self.id:
+                message = f"case {case.name!r} says experiment {case.experiment!r}, and is in {self.id!r}"
+                raise PlanError(message)
+            if (case.cache == "warm") != (case.follows is not None) or case.follows not in {None, *names}:
+                message = f"case {case.name!r}: a warm case follows another case of its experiment; no other does"
+                raise PlanError(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of the article: what it claims, and the experiments that live in its module."""
+
+    id: str
+    number: int
+    claims: tuple[Claim, ...]
+    experiments: tuple[Experiment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Article:
+    """What is checked: its sections in reading order, and the lane that its headline is judged on."""
+
+    id: str
+    lane: str
+    machines: tuple[str, ...]
+    """Machines whose files count in the tally and the headline; others are shown as contributed."""
+    sections: tuple[Section, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse ids that occur twice."""
+        for kind, ids in {
+            "section": [section.id for section in self.sections],
+            "claim": [claim.id for claim in self.claims],
+            "experiment": [experiment.id for experiment in self.experiments],
+        }.items():
+            twice = sorted({name for name in ids if ids.count(name) > 1})
+            if twice:
+                message = f"two of one {kind} id: {', '.join(twice)}"
+                raise PlanError(message)
+        for claim in self.claims:
+            for where in claim.quantity.cases():
+                if not self.find(where.experiment, where.at(claim.settings[0] if claim.settings else None)):
+                    message = f"claim {claim.id!r} rests on {where}, and no case lies there"
+                    raise PlanError(message)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Every claim, in reading order."""
+        return tuple(claim for section in self.sections for claim in section.claims)
+
+    @property
+    def experiments(self) -> tuple[Experiment, ...]:
+        """Every experiment, in reading order."""
+        return tuple(experiment for section in self.sections for experiment in section.experiments)
+
+    def experiment(self, name: str) -> Experiment:
+        """Return the experiment of that id. Raises KeyError."""
+        return {experiment.id: experiment for experiment in self.experiments}[name]
+
+    def section_of(self, experiment: str) -> Section:
+        """Return the section in whose module the experiment lives. Raises StopIteration for none."""
+        return next(s for s in self.sections if any(e.id == experiment for e in s.experiments))
+
+    def find(self, experiment: str, where: Mapping[str, Axis | tuple[Axis, ...]]) -> tuple[Case, ...]:
+        """Return the cases of an experiment at a place on its axes, in plan order."""
+        return tuple(case for case in self.experiment(experiment).cases if case.matches(where))
+
+    def needs(self, claim: Claim) -> tuple[Case, ...]:
+        """Return the cases a claim rests on, in all its settings, in plan order."""
+        found: dict[str, Case] = {}
+        for setting in claim.settings or (None,):
+            for where in claim.quantity.cases():
+                found.update({case.name: case for case in self.find(where.experiment, where.at(setting))})
+        return tuple(found.values())
+
+    def select(self, names: Iterable[str]) -> tuple[Case, ...]:
+        """Return the cases that `names` (sections, experiments, cases, claims) ask for, in plan order.
+
+        A section stands for its experiments' cases and for those its claims rest on, wherever
+        they live; no name at all for everything. A warm case brings the one it follows.
+
+        Raises:
+            PlanError: a name is unknown; the message has the nearest ones.
+        """
+        everything = tuple(case for experiment in self.experiments for case in experiment.cases)
+        wanted: set[str] = set()
+        known = {section.id: section for section in self.sections}
+        claims = {claim.id: claim for claim in self.claims}
+        experiments = {experiment.id: experiment for experiment in self.experiments}
+        cases = {case.name: case for case in everything}
+        names = tuple(names)
+        for name in names:
+            if name in known:
+                wanted |= {c.name for e in known[name].experiments for c in e.cases}
+                wanted |= {c.name for claim in known[name].claims for c in self.needs(claim)}
+            elif name in claims:
+                wanted |= {c.name for c in self.needs(claims[name])}
+            elif name in experiments:
+                wanted |= {c.name for c in experiments[name].cases}
+            elif name in cases:
+                wanted.add(name)
+            else:
+                message = unknown("section, claim, experiment or case", name, (*known, *claims, *experiments, *cases))
+                raise PlanError(message)
+        wanted |= {cases[name].follows or name for name in wanted}
+        return tuple(case for case in everything if not names or case.name in wanted)
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the message for a name that isn't known: what, the nearest names, and all of a short list."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    most = 12
+    listing = f"; known: {', '.join(known)}" if len(known) <= most else ""
+    hint = f"; did you mean {', '.join(near)}?" if near else listing
+    return f"unknown {kind} {name!r}{hint}"
+
+
+def load_article(project: Path) -> Article:
+    """Return the article of the project at `project`: `ARTICLE` in its package `experiments`.
+
+    Raises:
+        PlanError: there is no such package there, or it declares no article.
+    """
+    if not (project / "experiments" / "__init__.py").is_file():
+        message = f"no experiments/ here ({project}); run this in the project's root folder"
+        raise PlanError(message)
+    if str(project) not in sys.path:
+        sys.path.insert(0, str(project))
+    article = getattr(importlib.import_module("experiments"), "ARTICLE", None)
+    if not isinstance(article, Article):
+        message = "experiments/__init__.py declares no ARTICLE"
+        raise PlanError(message)
+    return article

@@ -1,0 +1,370 @@
+"""The case file: one case, measured once. The only bridge between the two worlds.
+
+A file holds what was observed and where: samples, counters, findings, environment. It holds no
+mean, no ratio and no verdict, so that it can be judged again by another rule. It is written once
+and never edited. This module is the format: its types, how it is written, and everything that a
+file must satisfy before another part of the program may believe it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+# 1: first format.
+SCHEMA = 1
+"""The format that this version writes. An older one stays readable, an unknown one is refused."""
+
+PROTOCOL = 1
+"""How time is taken. Raised by hand whenever the meaning of a sample changes; older files go stale."""
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+LARGEST_FILE = 2_000_000
+"""Bytes. A case file is some tens of kilobytes; a larger one is refused unread."""
+
+MOST_SAMPLES = 4000
+"""A measurement holds at most this many samples, so that a lane stays under 4 MB."""
+
+Name = Annotated[str, Meta(pattern=rf"^{NAME.pattern}$")]
+Scale = Literal["full", "smoke"]
+Status = Literal["complete", "failed", "crashed", "timed-out", "out-of-memory", "unavailable", "interrupted"]
+Unit = Literal["s", "B", "J", "W", "Hz", "1"]
+Scalar = str | bool | int | float
+
+
+class RecordError(ValueError):
+    """A case file that can't be believed; the message says which, why and what to do."""
+
+
+class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all parts of a case file share: immutable, by keyword, nothing unknown."""
+
+
+class Provenance(Record):
+    """Who made the file, from what."""
+
+    command: str
+    """The command line, paths relative to the project."""
+    commit: str | None
+    """The git commit of the tree, or None where neither git nor a build-info.json tells."""
+    dirty: bool
+    """Whether the tree differed from that commit (results/ and runs/ aside), or can't be known."""
+    started: str
+    """UTC, ISO 8601, to the second."""
+    finished: str
+    reportkit: str
+
+
+class Environment(Record):
+    """Where it ran, as read in the measured process."""
+
+    torch: str
+    torch_git: str
+    cuda: str | None
+    cudnn: str | None
+    triton: str | None
+    driver: str | None
+    gpu: str | None
+    gpu_id: str | None
+    """A hash of the GPU's UUID: tells two GPUs apart without naming either."""
+    cpu: str
+    cores: int
+    kernel: str
+    python: str
+    compiler: str | None
+    """First line of `c++ --version`, the compiler of inductor's CPU backend."""
+    packages: dict[str, str]
+    variables: dict[str, str]
+    """Environment variables that change what torch does."""
+    lock: dict[str, Scalar | None]
+    """The lane's stamp: lock digest, whether everything installed was locked, other index."""
+    notes: list[str] = []
+    """What else is special about the machine, such as CUDA images that were zeroed to carry it."""
+
+
+class Measurement(Record):
+    """All samples of one metric of one case, in the order they were taken."""
+
+    unit: Unit
+    samples: list[float]
+    warmups: int = 0
+    """Calls made and thrown away before the first sample."""
+    calls: int = 1
+    """Calls timed together for one sample; a sample is their mean."""
+
+
+class Finding(Record):
+    """A yes-or-no observation and what it rests on."""
+
+    holds: bool
+    evidence: dict[str, Scalar | None]
+    """Counters, messages and generated code, by a short English name."""
+
+
+class Correctness(Record):
+    """The compiled result held against eager's by their errors against an fp64 copy.
+
+    Source of the rule: `same` in PyTorch's torch/_dynamo/utils.py, as its benchmarks use it.
+    """
+
+    right: bool
+    eager_error: float | None
+    """Root mean square error of eager against fp64; None where no fp64 copy could run."""
+    compiled_error: float | None
+    noise_floor: float
+    """Largest absolute difference between two eager runs."""
+    tolerance: float
+    multiplier: float
+    detail: str = ""
+
+
+class Telemetry(Record):
+    """The GPU's clocks and state around the timing; every list runs along the samples."""
+
+    clock: list[float] = []
+    """SM clock in Hz, one a pair, the lower of its two blocks."""
+    busy_clock: float | None = None
+    """SM clock in Hz at the end of the warm-up."""
+    dropped_pairs: int = 0
+    """Pairs thrown away because a sample ran under 75 % of the busy clock."""
+    temperature: list[float] = []
+    """Degrees Celsius, before and after."""
+    power: list[float] = []
+    """Watts, before and after."""
+    throttled: list[str] = []
+    """The driver's reasons for a lowered clock, seen while timing."""
+    missing: str | None = None
+    """Why there is no telemetry: no GPU, or no access to its counters."""
+
+
+class CaseFile(Record):
+    """One case, measured once, or the reason why it could not be."""
+
+    schema: int
+    protocol: int
+    digest: str
+    """Hash of the code that the case ran (reportkit.digest)."""
+    run: Name
+    section: Name
+    experiment: Name
+    case: Name
+    lane: Name
+    machine: Name
+    scale: Scale
+    axes: dict[str, Scalar]
+    status: Status
+    reason: str | None
+    """One sentence for anything but `complete`."""
+    traceback: str | None
+    """The end of the child's traceback or output, paths relative."""
+    provenance: Provenance
+    environment: Environment | None
+    """None only where the child died before it could tell."""
+    settings: dict[str, Scalar | None]
+    """Torch's switches as read back in the child after they were set."""
+    counters: dict[str, int | None]
+    """Dynamo's and inductor's counters; None for one that this version of torch does not have."""
+    correctness: Correctness | None
+    measurements: dict[str, Measurement]
+    findings: dict[str, Finding]
+    telemetry: Telemetry
+    phases: dict[str, float]
+    """Seconds the case spent, by phase: import, prepare, correctness, first calls, warm-up, timing."""
+    launches: dict[str, int] | None = None
+    memory: dict[str, int] | None = None
+    energy: dict[str, float] | None = None
+    anchors: dict[str, float] | None = None
+
+
+class Stored(Struct, frozen=True):
+    """A case file and where it lies."""
+
+    path: str
+    """Relative to the project's root, with forward slashes."""
+    file: CaseFile
+
+    @property
+    def local(self) -> bool:
+        """Whether it lies outside results/, that is, was never kept."""
+        return not self.path.startswith("results/")
+
+
+class Damaged(Struct, frozen=True):
+    """A file that lies where a case file should, and is none."""
+
+    path: str
+    problem: str
+
+
+def encode(file: CaseFile) -> bytes:
+    """Return the file as sorted, indented JSON with a final newline.
+
+    Raises:
+        RecordError: a number is not finite, or the record breaks a rule of `check`.
+    """
+    check(file)
+    return msgspec.json.format(msgspec.json.encode(file, order="sorted"), indent=1) + b"\n"
+
+
+def decode(data: bytes) -> CaseFile:
+    """Return the case file in `data`.
+
+    Raises:
+        RecordError: not JSON, not this schema, not these types, or breaking a rule of `check`.
+    """
+    try:
+        schema = msgspec.json.decode(data, type=_Schema).schema
+    except msgspec.DecodeError as error:
+        message = f"not a case file: {error}"
+        raise RecordError(message) from error
+    if schema != SCHEMA:
+        age = "newer" if schema > SCHEMA else "unknown"
+        message = f"{age} schema {schema}; this reportkit reads {SCHEMA}. Update reportkit to read it."
+        raise RecordError(message)
+    try:
+        file = msgspec.json.decode(data, type=CaseFile)
+    except msgspec.DecodeError as error:
+        message = f"not a case file of schema {SCHEMA}: {error}"
+        raise RecordError(message) from error
+    check(file)
+    return file
+
+
+class _Schema(Struct):
+    schema: int
+
+
+def check(file: CaseFile) -> None:
+    """Hold a record against the rules that its types can't express.
+
+    Raises:
+        RecordError: the first rule broken, in words.
+    """
+    problem = _problem(file)
+    if problem:
+        raise RecordError(problem)
+
+
+def _problem(file: CaseFile) -> str | None:  # noqa: PLR0911 -- one return a rule reads as the list it is
+    for name, measurement in file.measurements.items():
+        samples = measurement.samples
+        if not samples or len(samples) > MOST_SAMPLES:
+            return f"measurement {name!r} has {len(samples)} samples; 1 to {MOST_SAMPLES} are allowed"
+        if not all(math.isfinite(sample) and sample >= 0 for sample in samples):
+            return f"measurement {name!r} has a sample that is negative or not finite"
+        if measurement.unit == "s" and min(samples) <= 0:
+            return f"measurement {name!r} has a time of zero"
+        if measurement.calls < 1 or measurement.warmups < 0:
+            return f"measurement {name!r} counts {measurement.calls} calls, {measurement.warmups} warm-ups"
+    for clock in ("wall", "gpu"):
+        sides = [file.measurements.get(f"{side}_{clock}") for side in ("eager", "compiled")]
+        if (sides[0] is None) != (sides[1] is None):
+            return f"only one of eager_{clock} and compiled_{clock} is there; they are taken in pairs"
+        if sides[0] and sides[1] and len(sides[0].samples) != len(sides[1].samples):
+            return f"eager_{clock} and compiled_{clock} differ in length; they are taken in pairs"
+    if not all(math.isfinite(number) for number in _floats(msgspec.to_builtins(file))):
+        return "a number is not finite"
+    if file.provenance.started > file.provenance.finished:
+        return f"finished {file.provenance.finished}, before it started {file.provenance.started}"
+    if file.status == "complete":
+        if file.environment is None:
+            return "complete, but without an environment"
+        if not file.measurements and not file.findings:
+            return "complete, but neither measurements nor findings"
+    elif not file.reason:
+        return f"status {file.status!r} without a reason"
+    return None
+
+
+def _floats(value: Any) -> list[float]:
+    if isinstance(value, float):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for item in value for number in _floats(item)]
+    return []
+
+
+def relative_path(file: CaseFile) -> Path:
+    """Return where the file belongs below results/ or runs/: MACHINE/LANE/SECTION/CASE--RUN.json."""
+    return Path(file.machine, file.lane, file.section, f"{file.case}--{file.run}.json")
+
+
+def write(root: Path, file: CaseFile) -> Path:
+    """Write the file to its place below `root` (results/ or runs/) so that it is whole or absent.
+
+    Raises:
+        RecordError: it can't be encoded, or a file of that name is there already.
+        OSError: the disk is full or not writable; nothing is left behind.
+    """
+    data = encode(file)
+    path = root / relative_path(file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        message = f"{path} exists already; case files are never overwritten"
+        raise RecordError(message)
+    scratch = path.with_name(f".{path.name}.tmp")
+    try:
+        with scratch.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        scratch.rename(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    finally:
+        scratch.unlink(missing_ok=True)
+    return path
+
+
+def read(path: Path, root: Path) -> CaseFile:
+    """Return the case file at `path`, somewhere below `root` (results/ or runs/).
+
+    Raises:
+        RecordError: a link, too large, not a case file, or not the one its path names.
+    """
+    if path.is_symlink() or any(parent.is_symlink() for parent in path.parents if root in parent.parents):
+        message = "a symbolic link; case files are plain files"
+        raise RecordError(message)
+    if path.stat().st_size > LARGEST_FILE:
+        message = f"larger than {LARGEST_FILE // 1_000_000} MB; no case file is"
+        raise RecordError(message)
+    file = decode(path.read_bytes())
+    belongs = relative_path(file)
+    if path.relative_to(root) != belongs:
+        message = f"in the wrong place: by its own words it is {belongs.as_posix()}"
+        raise RecordError(message)
+    return file
+
+
+def load(project: Path, folders: tuple[str, ...] = ("results", "runs")) -> tuple[list[Stored], list[Damaged]]:
+    """Return every case file of a project, sorted by path, and every file that is a damaged one."""
+    stored: list[Stored] = []
+    damaged: list[Damaged] = []
+    for folder in folders:
+        root = project / folder
+        for path in sorted(root.rglob("*.json")):
+            if path.name.startswith("."):
+                continue  # Left by a writer that was killed; never renamed, so never a case file.
+            shown = path.relative_to(project).as_posix()
+            try:
+                stored.append(Stored(shown, read(path, root)))
+            except (RecordError, OSError) as error:
+                damaged.append(Damaged(shown, str(error)))
+    return stored, damaged
+
+
+def json_schema() -> str:
+    """Return the JSON Schema of a case file."""
+    return json.dumps(msgspec.json.schema(CaseFile), indent=1, sort_keys=True) + "\n"
