@@ -81,7 +81,7 @@ def prepare(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
         before = inductor.generated_kernel_count
         with torch.no_grad():
             torch.compile(model, **options)(**inputs)
-        return inductor.generated_kernel_count - before
+        return int(inductor.generated_kernel_count - before)
 
     def observe() -> dict[str, Finding]:
         control = generated(backend="eager")

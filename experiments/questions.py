@@ -44,7 +44,7 @@ def prepare(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
         counters.clear()
         with torch.no_grad():
             call(**inputs)
-        return counters["stats"]["unique_graphs"]
+        return int(counters["stats"]["unique_graphs"])
 
     def observe() -> dict[str, Finding]:
         with tempfile.TemporaryDirectory() as folder:

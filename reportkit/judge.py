@@ -43,6 +43,42 @@ class Criteria:
     """An interval inside this range is no difference."""
 
 
+REASONS: Mapping[str, tuple[str, ...]] = {
+    # Decided: the interval, or the finding, against the bound.
+    "inside": (),
+    "outside": (),
+    "straddles": (),
+    "finding-holds": ("finding",),
+    "finding-fails": ("finding",),
+    "shown": (),
+    # Undecided, although everything was measured.
+    "depends-on-setting": ("supported", "refuted"),
+    "noisy": ("noise", "ceiling"),
+    "too-few-pairs": ("case", "pairs", "needed"),
+    "too-few-processes": ("processes", "needed"),
+    "throttled": ("case", "dropped", "ceiling"),
+    "different-environments": ("field", "one", "other"),
+    "wrong-result": ("case",),
+    "unchecked-result": ("case",),
+    "no-graphs": ("case",),
+    # Undecided, because a file that would count does not.
+    "stale": ("case", "differs"),
+    "dirty": ("case",),
+    "failed": ("case", "status", "message"),
+    "unavailable": ("case", "message"),
+    "not-timed": ("case", "metric"),
+    "finding-missing": ("case", "finding"),
+    "not-all-measured": ("missing", "measured", "needed"),
+    # Not measured.
+    "never-measured": (),
+    "lane-never-measured": ("lane",),
+    "baseline-lane-missing": ("lane",),
+    "needs-gpu": (),
+    "see-lane": ("lane",),
+}
+"""Every reason code, and the details that its sentence may use. `noise`, `ceiling`, `dropped` are shares."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
     """Why a verdict is what it is: a code, and the words and numbers that its sentence needs."""

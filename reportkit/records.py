@@ -47,7 +47,7 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What all parts of a case file share: immutable, by keyword, nothing unknown."""
 
 
-class Provenance(Record):
+class Provenance(Record, frozen=True):
     """Who made the file, from what."""
 
     command: str
@@ -62,7 +62,7 @@ class Provenance(Record):
     reportkit: str
 
 
-class Environment(Record):
+class Environment(Record, frozen=True):
     """Where it ran, as read in the measured process."""
 
     torch: str
@@ -89,7 +89,7 @@ class Environment(Record):
     """What else is special about the machine, such as CUDA images that were zeroed to carry it."""
 
 
-class Measurement(Record):
+class Measurement(Record, frozen=True):
     """All samples of one metric of one case, in the order they were taken."""
 
     unit: Unit
@@ -100,7 +100,7 @@ class Measurement(Record):
     """Calls timed together for one sample; a sample is their mean."""
 
 
-class Finding(Record):
+class Finding(Record, frozen=True):
     """A yes-or-no observation and what it rests on."""
 
     holds: bool
@@ -108,7 +108,7 @@ class Finding(Record):
     """Counters, messages and generated code, by a short English name."""
 
 
-class Correctness(Record):
+class Correctness(Record, frozen=True):
     """The compiled result held against eager's by their errors against an fp64 copy.
 
     Source of the rule: `same` in PyTorch's torch/_dynamo/utils.py, as its benchmarks use it.
@@ -125,7 +125,7 @@ class Correctness(Record):
     detail: str = ""
 
 
-class Telemetry(Record):
+class Telemetry(Record, frozen=True):
     """The GPU's clocks and state around the timing; every list runs along the samples."""
 
     clock: list[float] = []
@@ -144,7 +144,7 @@ class Telemetry(Record):
     """Why there is no telemetry: no GPU, or no access to its counters."""
 
 
-class CaseFile(Record):
+class CaseFile(Record, frozen=True):
     """One case, measured once, or the reason why it could not be."""
 
     schema: int

@@ -1,0 +1,132 @@
+"""How a measured quantity is written down: one place for every figure in tables, pages and messages.
+
+A centre is shown to the place of the leading digit of half its interval, the interval's ends to one
+place more, and neither to more than three significant figures, so that no digit is shown that the
+samples don't carry (as `torch.utils.benchmark` trims its own). Ends are rounded outwards: what is
+printed always holds what was computed, and an interval that straddles a bound never looks as if it
+lay on one side.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reportkit.claims import Bound
+    from reportkit.judge import Interval
+
+MOST_FIGURES = 3
+
+BOUND_WORDS: Mapping[str, str] = {
+    "between": "{low} to {high}{unit}",
+    "at-least": ">= {low}{unit}",
+    "above": "> {low}{unit}",
+    "at-most": "<= {high}{unit}",
+    "below": "< {high}{unit}",
+    "outside": "outside {low} to {high}{unit}",
+    "true": "true",
+    "shown": "shown, not judged",
+}
+"""Each kind of bound in English and ASCII; another language or typography passes its own."""
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "\u00b5s"), (1e-9, "ns"))
+
+
+def format_number(value: float, figures: int = MOST_FIGURES) -> str:
+    """Return a plain number such as a bound's, trailing zeros dropped: `1.02`, `100`, `0.5`."""
+    text = f"{value:.{_decimals(value, figures)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def format_ratio(interval: Interval) -> str:
+    """Return the centre of a ratio, such as a speedup: `1.63x`."""
+    return f"{_centre(interval, 1.0)}x"
+
+
+def format_seconds(interval: Interval) -> str:
+    """Return the centre of a time in the unit that suits it: `12.3 ms`."""
+    scale, unit = _unit(interval)
+    return f"{_centre(interval, scale)} {unit}"
+
+
+def format_quantity(interval: Interval) -> str:
+    """Return the centre of an interval by its unit: `1.63x` or `12.3 ms`."""
+    return format_seconds(interval) if interval.unit == "s" else format_ratio(interval)
+
+
+def format_interval(interval: Interval) -> str:
+    """Return the ends of an interval, rounded outwards: `[1.60, 1.66]`, `[12.1, 12.5] ms`."""
+    scale, unit = _unit(interval) if interval.unit == "s" else (1.0, "")
+    place = _place(interval, scale, beyond=1)
+    step = 10.0**-place
+    # The small shift keeps 1.42, which binary can't hold, from being rounded down to 1.41.
+    low = math.floor(interval.low / scale / step + 1e-6) * step
+    high = math.ceil(interval.high / scale / step - 1e-6) * step
+    shown = f"[{_fixed(low, place)}, {_fixed(high, place)}]"
+    return f"{shown} {unit}" if unit else shown
+
+
+def format_bound(bound: Bound, unit: str = "x", words: Mapping[str, str] = BOUND_WORDS) -> str:
+    """Return a bound: `1.42 to 1.87`, `> 1.02`, `<= 0.5`, `true`; with its unit where that is seconds."""
+    if bound.kind != "range":
+        template = words[bound.kind]
+    elif bound.low is None:
+        template = words["below" if bound.open else "at-most"]
+    elif bound.high is None:
+        template = words["above" if bound.open else "at-least"]
+    else:
+        template = words["between"]
+    return template.format(
+        low="" if bound.low is None else format_number(bound.low),
+        high="" if bound.high is None else format_number(bound.high),
+        unit=" s" if unit == "s" else "",
+    )
+
+
+def format_share(share: float) -> str:
+    """Return a share in percent: `1.2 %`, `20 %`."""
+    return f"{format_number(100 * share, 2)} %"
+
+
+def _unit(interval: Interval) -> tuple[float, str]:
+    """Return the largest unit, and its size in seconds, in which the centre rounds to 1 or more."""
+    for scale, unit in _UNITS:
+        if float(f"{interval.centre / scale:.{MOST_FIGURES - 1}e}") >= 1:
+            return scale, unit
+    return _UNITS[-1]
+
+
+def _decimals(value: float, figures: int) -> int:
+    """Return how many decimals give a value that many significant figures; negative before the point counts as 0."""
+    return max(0, figures - 1 - _magnitude(value, figures))
+
+
+def _magnitude(value: float, figures: int = MOST_FIGURES) -> int:
+    """Return the power of ten of the leading digit, after rounding (0.9999 is 1.00)."""
+    return int(f"{abs(value):.{figures - 1}e}".partition("e")[2]) if value else 0
+
+
+def _place(interval: Interval, scale: float, beyond: int = 0) -> int:
+    """Return the decimal place to show: that of half the interval, `beyond` more, at most three figures.
+
+    Negative places stand before the decimal point. The centre keeps one figure whatever its interval.
+    """
+    top = _magnitude(interval.centre / scale)
+    finest = MOST_FIGURES - 1 - top
+    half = (interval.high - interval.low) / 2 / scale
+    if half <= 0:
+        return finest
+    supported = -math.floor(math.log10(half) + 1e-9) + beyond
+    return min(finest, max(supported, -top))
+
+
+def _centre(interval: Interval, scale: float) -> str:
+    place = _place(interval, scale)
+    return _fixed(round(interval.centre / scale, place), place)
+
+
+def _fixed(value: float, place: int) -> str:
+    return f"{value + 0.0:.{max(0, place)}f}"
