@@ -252,7 +252,7 @@ def _suitable_python(lane: Lane) -> _Python:
     running = _probe(sys.executable)
     suitable = [running] if oldest <= running.minor <= newest else []
     if not suitable or not _has_headers(running):
-        find = ["python", "find", "--system", "--no-python-downloads", "--quiet"]
+        find = ["python", "find", "--system", "--no-python-downloads"]
         found = [_uv([*find, minor], quick=True) for minor in minors]
         suitable += [_probe(one.stdout.strip()) for one in found if one.returncode == 0]
     if not suitable:
@@ -423,7 +423,9 @@ def _uv(
     """Run uv; quick: keep what it says, and give up soon where an index does not answer."""
     command = [_uv_path(), *map(str, arguments)]
     variables = os.environ | (IMPATIENT if quick else {})
-    return subprocess.run(command, cwd=cwd, env=variables, text=True, capture_output=quick, check=False)
+    return subprocess.run(
+        command, cwd=cwd, env=variables, text=True, capture_output=quick, check=False
+    )
 
 
 def _uv_path() -> str:
