@@ -90,7 +90,8 @@ def lane_tests(session: nox.Session, lane: str) -> None:
     """Run the tests that need torch in one lane; arguments go to pytest."""
     python = python_of(session, lanes.torch_test_environment, lane)
     reached.add(lane)
-    run(session, python, "pytest", "-m", "torch", *session.posargs)
+    # A lane's libraries warn about each other; they are pinned, so nobody can act on it here.
+    run(session, python, "pytest", "-m", "torch", "-W", "default", *session.posargs)
 
 
 @nox.session(default=False)

@@ -281,9 +281,9 @@ def _require_compiler(python: _Python) -> None:
         version = ".".join(map(str, python.minor))
         missing.append((what, f"python{version}-dev", f"python{version}-devel"))
     if missing:
-        whats, debian, fedora = (" ".join(row) for row in zip(*missing, strict=True))
+        things, debian, fedora = (" ".join(row) for row in zip(*missing, strict=True))
         raise SetupError(
-            f"torch.compile needs {whats.replace(') ', ') and ')}, and nothing was downloaded yet. "
+            f"torch.compile needs {things.replace(') ', ') and ')}; nothing is downloaded yet. "
             f"Debian, Ubuntu: apt install {debian}. Fedora: dnf install {fedora}. "
             "macOS: xcode-select --install, and the Python of python.org or Homebrew."
         )

@@ -216,7 +216,7 @@ def test_a_missing_compiler_is_named_before_anything_is_made(
     with pytest.raises(lanes.SetupError) as caught:
         lanes.lane_environment("1.0", project)
 
-    assert "a C++ compiler (no-such-compiler), and nothing was downloaded" in str(caught.value)
+    assert "a C++ compiler (no-such-compiler); nothing is downloaded" in str(caught.value)
     assert "apt install g++." in str(caught.value)
     assert not (project / ".nox").exists()
 
