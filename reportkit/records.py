@@ -368,3 +368,38 @@ def load(project: Path, folders: tuple[str, ...] = ("results", "runs")) -> tuple
 def json_schema() -> str:
     """Return the JSON Schema of a case file."""
     return json.dumps(msgspec.json.schema(CaseFile), indent=1, sort_keys=True) + "\n"
+
+
+def keep(source: Path, results: Path) -> tuple[int, list[tuple[str, str]]]:
+    """Copy what may count from `source` (runs/) into `results`; return how many, and what was left and why.
+
+    Full-scale files from a clean tree are kept, failed ones too: a failure is a result. A file
+    that is kept already is left in silence.
+
+    Raises:
+        OSError: the disk is full or not writable.
+    """
+    kept = 0
+    left: list[tuple[str, str]] = []
+    for path in sorted(source.rglob("*.json")):
+        shown = path.relative_to(source).as_posix()
+        try:
+            file = read(path, source)
+        except RecordError as error:
+            left.append((shown, str(error)))
+            continue
+        why = _no_keeper(file)
+        if why:
+            left.append((shown, why))
+        elif not (results / relative_path(file)).exists():
+            write(results, file)
+            kept += 1
+    return kept, left
+
+
+def _no_keeper(file: CaseFile) -> str | None:
+    if file.scale != "full":
+        return f"{file.scale} scale"
+    if file.provenance.dirty:
+        return "made from a dirty tree"
+    return "interrupted" if file.status == "interrupted" else None

@@ -1,0 +1,104 @@
+"""Dynamo's and inductor's counters and switches under one set of names, whatever the version calls them.
+
+A counter that this version of torch does not have is None, never zero: zero means that it was
+counted and did not happen.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from reportkit.records import Finding, Scalar
+
+
+def reset() -> None:
+    """Forget every compiled graph and every count."""
+    import torch._dynamo
+    from torch._dynamo.utils import counters
+
+    torch._dynamo.reset()
+    counters.clear()
+
+
+def unique_graphs() -> int:
+    """Return how many graphs Dynamo has captured since the last `reset`."""
+    from torch._dynamo.utils import counters
+
+    return int(counters["stats"]["unique_graphs"])
+
+
+def read() -> dict[str, int | None]:
+    """Return every counter that a case file holds."""
+    from torch._dynamo.utils import counters
+
+    def counted(group: str, name: str) -> int:
+        return int(counters[group].get(name, 0))
+
+    autograd_cache = _config("torch._functorch.config", "enable_autograd_cache") is not None
+    return {
+        "unique_graphs": counted("stats", "unique_graphs"),
+        "calls_captured": counted("stats", "calls_captured"),
+        "graph_breaks": sum(counters["graph_break"].values()),
+        "fxgraph_cache_hit": counted("inductor", "fxgraph_cache_hit"),
+        "fxgraph_cache_miss": counted("inductor", "fxgraph_cache_miss"),
+        "fxgraph_cache_bypass": counted("inductor", "fxgraph_cache_bypass"),
+        "autograd_cache_hit": counted("aot_autograd", "autograd_cache_hit") if autograd_cache else None,
+        "autograd_cache_miss": counted("aot_autograd", "autograd_cache_miss") if autograd_cache else None,
+    }
+
+
+def cache_findings(counts: dict[str, int | None]) -> dict[str, Finding]:
+    """Return whether a process on warm caches hit inductor's graph cache at all, and for every graph.
+
+    The hit counter is believed, not the clock: without any graph cache a second process is faster
+    too, since compiled kernels and the page cache survive.
+    """
+    hits, misses, bypasses = (counts[f"fxgraph_cache_{kind}"] or 0 for kind in ("hit", "miss", "bypass"))
+    evidence: dict[str, Scalar | None] = {name: count for name, count in counts.items() if "cache" in name}
+    evidence |= {"unique_graphs": counts["unique_graphs"], **cache_switches()}
+    return {
+        "cache-hit": Finding(holds=hits > 0, evidence=evidence),
+        "all-cache-hits": Finding(holds=hits > 0 and misses == 0 and bypasses == 0, evidence=evidence),
+    }
+
+
+def cache_switches() -> dict[str, Scalar | None]:
+    """Return whether the persistent caches are on; None for one that this version does not have."""
+    return {
+        "fx_graph_cache": _config("torch._inductor.config", "fx_graph_cache"),
+        "enable_autograd_cache": _config("torch._functorch.config", "enable_autograd_cache"),
+    }
+
+
+def switches() -> dict[str, Scalar | None]:
+    """Return torch's switches that matter to a timing, as they stand now."""
+    import torch
+
+    limit = _config("torch._dynamo.config", "recompile_limit")
+    return {
+        "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "cuda.matmul.allow_tf32": torch.backends.cuda.matmul.allow_tf32,
+        "cudnn.allow_tf32": torch.backends.cudnn.allow_tf32,
+        "cudnn.benchmark": torch.backends.cudnn.benchmark,
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "default_dtype": str(torch.get_default_dtype()),
+        "threads": torch.get_num_threads(),
+        "sdpa.flash": torch.backends.cuda.flash_sdp_enabled(),
+        "sdpa.mem_efficient": torch.backends.cuda.mem_efficient_sdp_enabled(),
+        "sdpa.math": torch.backends.cuda.math_sdp_enabled(),
+        "sdpa.cudnn": torch.backends.cuda.cudnn_sdp_enabled() if hasattr(torch.backends.cuda, "cudnn_sdp_enabled") else None,
+        "dynamo.recompile_limit": limit if limit is not None else _config("torch._dynamo.config", "cache_size_limit"),
+        "dynamo.automatic_dynamic_shapes": _config("torch._dynamo.config", "automatic_dynamic_shapes"),
+        "inductor.max_autotune": _config("torch._inductor.config", "max_autotune"),
+        "inductor.freezing": _config("torch._inductor.config", "freezing"),
+        "inductor.cpp_wrapper": _config("torch._inductor.config", "cpp_wrapper"),
+        **{f"cache.{name}": value for name, value in cache_switches().items()},
+    }
+
+
+def _config(module: str, name: str) -> Scalar | None:
+    try:
+        value = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        return None  # This version has no such switch, which is what None says.
+    return value if isinstance(value, str | bool | int | float) else str(value)

@@ -1,0 +1,543 @@
+"""From a wish to case files: which cases, in which processes, and what became of each.
+
+The runner imports no torch. It starts a child for a case (at smoke scale, one for a section's facts),
+listens on a pipe of its own, and writes a case file whatever happens: measured, failed, crashed,
+timed out, or interrupted. A runner that is killed loses the case under way and no other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import secrets
+import selectors
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+from tqdm import tqdm
+
+from reportkit import lanes, records
+from reportkit.bench import environment as env
+from reportkit.bench.child import shorten
+from reportkit.bench.messages import Answer, GarbageError, Hello, Inbox, Message, Phase, Refusal, Request
+from reportkit.digest import digests
+from reportkit.plan import Article, Case, PlanError, load_article
+from reportkit.records import CaseFile, Environment, Scale
+
+FAILED, USAGE, NO_ROOM = 1, 2, 3
+"""Exit codes: some case could not be measured; the wish made no sense; nothing can be written.
+Interrupted by a signal: 128 and its number."""
+
+LOST = frozenset({"crashed", "timed-out"})
+"""How a case ends whose child gave no answer."""
+
+GRACE = 120.0
+LATENESS = 6.0
+"""A case may take this many times its estimated cost and `GRACE` seconds more before it counts as hung."""
+
+PROBE_LIMIT = 300.0
+"""Seconds in which torch must have been imported."""
+
+LONGEST_OUTPUT = 4000
+"""Characters of a dead child's output that are kept, from its end."""
+
+
+class RunError(Exception):
+    """The run can't go on; the message says what, where and what to do."""
+
+    def __init__(self, message: str, code: int = USAGE) -> None:
+        """Note the exit code that goes with it."""
+        super().__init__(message)
+        self.code = code
+
+
+class Interrupted(BaseException):
+    """A signal asked to stop. Not an Exception, so that nothing takes it for a case's failure."""
+
+    def __init__(self, signum: int) -> None:
+        """Note which signal."""
+        super().__init__(signal.Signals(signum).name)
+        self.signum = signum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the command line asked for."""
+
+    project: Path
+    names: tuple[str, ...]
+    lane: str
+    scale: Scale | None
+    budget: float | None
+    resume: bool
+    plan: bool
+    machine: str | None
+    output: Path
+    command: str
+
+
+@dataclass(slots=True)
+class Context:
+    """What every case file of this run shares."""
+
+    wish: Wish
+    article: Article
+    digests: dict[str, str]
+    tree: tuple[str | None, bool]
+    torch: str | None
+    environment: Environment
+    machine: str
+    scale: Scale
+    run: str
+    scratch: Path
+    caches: dict[str, Path] = field(default_factory=dict)
+    """Cache folders that cold cases of this run have filled, by case name."""
+
+
+def run(wish: Wish) -> int:
+    """Measure what was wished for; return an exit code. Raises PlanError, RunError, RecordError."""
+    article = load_article(wish.project)
+    lane = lanes.named(wish.lane, wish.project)
+    cases = article.select(wish.names)
+    if wish.plan:
+        show_plan(cases, wish.scale or _guess_scale())
+        return 0
+    wish.output.mkdir(parents=True, exist_ok=True)
+    with _signals(), tempfile.TemporaryDirectory(prefix="reportkit-") as scratch:
+        try:
+            hello = probe(wish, lane.torch, Path(scratch))
+            context = _context(wish, article, lane.torch, hello, Path(scratch))
+            todo = _left(cases, context) if wish.resume else list(cases)
+            return _run_all(todo, context)
+        except Interrupted as stop:
+            say(f"interrupted by {stop}; nothing was under way")
+            return 128 + stop.signum
+
+
+def show_plan(cases: Sequence[Case], scale: Scale) -> None:
+    """Print the cases, their estimated cost and its sum."""
+    for case in cases:
+        say(f"{case.cost[scale]:7.0f} s  {case.name}")
+    total = sum(case.cost[scale] for case in cases)
+    say(f"{total:7.0f} s  {len(cases)} cases at {scale} scale, about {total / 60:.1f} minutes")
+
+
+def say(text: str) -> None:
+    """Print a line at once, and beside a progress bar rather than through it."""
+    tqdm.write(text, file=sys.stdout)
+    sys.stdout.flush()
+
+
+def _guess_scale() -> Scale:
+    """Return full where the driver shows a GPU. A plan alone does not import torch to ask it."""
+    return "full" if shutil.which("nvidia-smi") else "smoke"
+
+
+def _context(wish: Wish, article: Article, torch: str | None, hello: Hello, scratch: Path) -> Context:
+    environment = hello.environment
+    scale: Scale = wish.scale or ("full" if environment.gpu else "smoke")
+    machine = wish.machine or env.machine_name(environment)
+    if not records.NAME.fullmatch(machine):
+        message = f"machine name {machine!r} is not allowed: lower-case letters, digits, dots and dashes, at most 64"
+        raise RunError(message)
+    why = "" if wish.scale else f" (chosen: {'a' if environment.gpu else 'no'} CUDA GPU here)"
+    tree = env.tree_state(wish.project)
+    now = datetime.datetime.now(datetime.UTC)
+    context = Context(
+        wish=wish,
+        article=article,
+        digests=digests(article),
+        tree=tree,
+        torch=torch,
+        environment=environment,
+        machine=machine,
+        scale=scale,
+        run=f"{now:%Y%m%dt%H%M%S}-{secrets.token_hex(2)}",
+        scratch=scratch,
+    )
+    say(f"lane {wish.lane}: torch {environment.torch} on {machine}, {scale} scale{why}, run {context.run}")
+    if tree[1]:
+        say("the tree is dirty or unknown to git: these files will be shown, and count for no verdict")
+    return context
+
+
+def _left(cases: Sequence[Case], context: Context) -> list[Case]:
+    """Return the cases without a file that a resumed run could stand on."""
+    done: dict[str, str] = {}
+    for stored in records.load(context.wish.project)[0]:
+        file = stored.file
+        same = (
+            file.machine == context.machine
+            and file.lane == context.wish.lane
+            and file.scale == context.scale
+            and file.protocol == records.PROTOCOL
+            and context.digests.get(file.case) == file.digest
+            and (file.environment is None or file.environment.torch_git == context.environment.torch_git)
+            and (not file.provenance.dirty or context.tree[1])
+        )
+        if same and file.status != "interrupted":
+            done[file.case] = file.status
+    left = [case for case in cases if case.name not in done]
+    here = [done[case.name] for case in cases if case.name in done]
+    failed = sum(status not in {"complete", "unavailable"} for status in here)
+    note = f", {failed} of them without a measurement (run without --resume to try those again)" if failed else ""
+    say(f"resuming: {len(here)} of {len(cases)} cases have a file{note}")
+    return left
+
+
+def _run_all(cases: list[Case], context: Context) -> int:
+    counts: dict[str, int] = {}
+    skipped: list[str] = []
+    deadline = None if context.wish.budget is None else time.monotonic() + context.wish.budget
+    total = sum(case.cost[context.scale] for case in cases)
+    interrupted = None
+    with _bar(total) as bar:
+        for group in _groups(cases, context.scale):
+            cost = sum(case.cost[context.scale] for case in group)
+            if deadline is not None and time.monotonic() + cost > deadline:
+                skipped += [case.name for case in group]
+                bar.total -= cost
+                continue
+            try:
+                for file in _measure(group, context, bar):
+                    counts[file.status] = counts.get(file.status, 0) + 1
+            except Interrupted as stop:
+                counts["interrupted"] = counts.get("interrupted", 0) + 1
+                interrupted = stop
+                break
+    done = ", ".join(f"{number} {status}" for status, number in sorted(counts.items())) or "nothing to do"
+    say(f"run {context.run}: {done}; files under {_shown(context.wish.output, context.wish.project)}/{context.machine}")
+    if skipped:
+        say(f"{len(skipped)} cases did not fit the budget and were not started; go on with --resume")
+    if interrupted:
+        say(f"interrupted by {interrupted}; go on with --resume")
+        return 128 + interrupted.signum
+    return FAILED if counts.keys() - {"complete", "unavailable"} else 0
+
+
+def _shown(path: Path, project: Path) -> str:
+    return path.relative_to(project).as_posix() if path.is_relative_to(project) else str(path)
+
+
+def _bar(total: float) -> tqdm[None]:
+    """Return a bar over estimated seconds, or nothing where there is no terminal."""
+    return tqdm(
+        total=total,
+        disable=not sys.stdout.isatty(),
+        bar_format="{desc:60.60} {bar} {elapsed} of about {remaining} left",
+        file=sys.stdout,
+    )
+
+
+def _groups(cases: Sequence[Case], scale: Scale) -> list[list[Case]]:
+    """Return which cases share a process: at smoke scale neighbours whose caches are shared, else none."""
+    groups: list[list[Case]] = []
+    for case in cases:
+        share = scale == "smoke" and case.cache == "shared"
+        if share and groups and groups[-1][-1].cache == "shared" and groups[-1][-1].experiment == case.experiment:
+            groups[-1].append(case)
+        else:
+            groups.append([case])
+    return groups
+
+
+def _measure(group: list[Case], context: Context, bar: tqdm[None]) -> Iterator[CaseFile]:
+    """Measure a group and write a file for each of its cases, one by one."""
+    pending = list(group)
+    alone = False
+    while pending:
+        together = pending[:1] if alone else list(pending)
+        started = _now()
+        try:
+            for answer, environment in _ask(together, context, bar):
+                case = pending[0]
+                if answer.status in LOST and len(together) > 1:
+                    # Whose fault it was is unknown, so its neighbours may not suffer for it.
+                    say(f"{case.name}: the process it shared gave out ({answer.reason}); trying it alone")
+                    alone = True
+                    break
+                file = _write(case, answer, environment, started, context)
+                pending.remove(case)
+                bar.update(case.cost[context.scale])
+                yield file
+                started = _now()
+        except Interrupted as stop:
+            answer = Answer(case=pending[0].name, status="interrupted", reason=f"stopped by {stop} while under way")
+            _write(pending[0], answer, context.environment, started, context)
+            raise
+
+
+def _write(case: Case, answer: Answer, environment: Environment, started: str, context: Context) -> CaseFile:
+    file = CaseFile(
+        schema=records.SCHEMA,
+        protocol=records.PROTOCOL,
+        digest=context.digests[case.name],
+        run=context.run,
+        section=context.article.section_of(case.experiment).id,
+        experiment=case.experiment,
+        case=case.name,
+        lane=context.wish.lane,
+        machine=context.machine,
+        scale=context.scale,
+        axes=dict(case.axes),
+        provenance=env.provenance(context.tree, context.wish.command, started, _now()),
+        environment=environment,
+        **{name: getattr(answer, name) for name in ANSWERED},
+    )
+    try:
+        records.write(context.wish.output, file)
+    except records.RecordError as error:
+        # The child's answer can't be believed; that is what the file then says.
+        file = msgspec.structs.replace(
+            file,
+            status="failed",
+            reason=f"the measurement can't be written: {error}"[:500],
+            correctness=None,
+            measurements={},
+            findings={},
+            telemetry=records.Telemetry(),
+            phases={},
+        )
+        records.write(context.wish.output, file)
+    except OSError as error:
+        message = (
+            f"can't write {records.relative_path(file)} below {context.wish.output}: {error.strerror}. "
+            "The files written before are whole; make room and go on with --resume"
+        )
+        raise RunError(message, NO_ROOM) from error
+    took = sum(file.phases.values())
+    ending = "" if file.status == "complete" else f": {file.reason}"
+    say(f"{case.name}  {file.status}  {took:.0f} s{ending}")
+    return file
+
+
+ANSWERED = (
+    "status",
+    "reason",
+    "traceback",
+    "settings",
+    "counters",
+    "correctness",
+    "measurements",
+    "findings",
+    "telemetry",
+    "phases",
+)
+"""Fields of a case file that the child answers as they are."""
+
+
+def _ask(cases: list[Case], context: Context, bar: tqdm[None]) -> Iterator[tuple[Answer, Environment]]:
+    """Yield what became of each case, in order; ends early only after a crash, which it yields last."""
+    cache = _cache(cases[0], context, bar)
+    environment = context.environment
+    left = [case.name for case in cases]
+    limit = GRACE + LATENESS * max(case.cost[context.scale] for case in cases)
+    request = Request(lane=context.wish.lane, torch=context.torch, scale=context.scale, cases=left)
+    try:
+        for message in converse(context.wish.project, request, cache, limit):
+            if isinstance(message, Hello):
+                environment = message.environment
+            elif isinstance(message, Phase):
+                bar.set_description_str(f"{message.case}: {message.phase}")
+            elif isinstance(message, Refusal):
+                raise RunError(message.reason)
+            elif message.case != left[0]:
+                failure = f"it answered for {message.case}, which was not asked"
+                raise ChildError("crashed", failure, "")
+            else:
+                left.pop(0)
+                yield message, environment
+        if left:
+            raise ChildError("crashed", "it ended without an answer", "")
+    except ChildError as error:
+        yield Answer(case=left[0], status=error.status, reason=error.reason, traceback=error.output or None), environment
+
+
+def _cache(case: Case, context: Context, bar: tqdm[None]) -> Path:
+    """Return the folder of the caches a case runs on, filled first where a warm case needs it."""
+    if case.cache == "warm":
+        follows = case.follows or ""
+        if follows not in context.caches:
+            bar.set_description_str(f"{case.name}: filling its caches")
+            say(f"{case.name}: {follows} ran in another run; filling its caches again")
+            cache = _fresh(context)
+            request = Request(lane=context.wish.lane, torch=context.torch, scale=context.scale, cases=[follows], prime=True)
+            limit = GRACE + LATENESS * case.cost[context.scale]
+            # Failing to fill them is no reason to stop: the warm case then has its own, and says so.
+            with contextlib.suppress(ChildError):
+                for _ in converse(context.wish.project, request, cache, limit):
+                    pass
+            context.caches[follows] = cache
+        return context.caches[follows]
+    cache = _fresh(context)
+    if case.cache == "cold":
+        context.caches[case.name] = cache
+    return cache
+
+
+def _fresh(context: Context) -> Path:
+    return Path(tempfile.mkdtemp(dir=context.scratch, prefix="cache-"))  # 0700, by mkdtemp's contract.
+
+
+class ChildError(Exception):
+    """A child that gave no answer: how it ended, in the words of a case file."""
+
+    def __init__(self, status: records.Status, reason: str, output: str) -> None:
+        """Note the status, the reason and the end of what the child printed."""
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.output = output
+
+
+def probe(wish: Wish, torch: str | None, scratch: Path) -> Hello:
+    """Return the environment as a child reads it.
+
+    Raises:
+        RunError: torch can't be imported, or is another version than the lane pins.
+    """
+    request = Request(lane=wish.lane, torch=torch, scale=None, cases=[])
+    try:
+        for message in converse(wish.project, request, scratch / "probe", PROBE_LIMIT):
+            if isinstance(message, Hello):
+                return message
+            if isinstance(message, Refusal):
+                raise RunError(message.reason)
+    except ChildError as error:
+        message = f"importing torch failed: {error.reason}\n{error.output}".rstrip()
+        raise RunError(message) from error
+    message = "importing torch failed without a word"
+    raise RunError(message)
+
+
+def converse(project: Path, request: Request, cache: Path, limit: float) -> Iterator[Message]:
+    """Start a child, yield its messages until it ends, and leave nothing of it behind.
+
+    `limit` is in seconds, between one answer and the next.
+
+    Raises:
+        ChildError: it crashed, hung, or sent garbage.
+    """
+    reader, writer = os.pipe()
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "reportkit.bench.child", str(writer)],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            pass_fds=(writer,),
+            cwd=project,
+            env=env.child_variables(cache) | {"PYTHONPATH": _python_path(project)},
+            start_new_session=True,  # So that it and what it started can be killed together.
+        )
+        os.close(writer)
+        ended = False
+        try:
+            with contextlib.suppress(BrokenPipeError), process.stdin as stream:  # type: ignore[union-attr]
+                stream.write(msgspec.json.encode(request))
+            yield from _listen(process, reader, limit)
+            ended = True
+        except (TimeoutError, GarbageError) as error:
+            status: records.Status = "timed-out" if isinstance(error, TimeoutError) else "crashed"
+            kill(process)
+            raise ChildError(status, str(error), _tail(output)) from error
+        finally:
+            os.close(reader)
+            code = process.wait() if ended else None
+            kill(process)
+        if code:
+            raise ChildError("crashed", _ending(code), _tail(output))
+
+
+def _python_path(project: Path) -> str:
+    return os.pathsep.join([str(project), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def _listen(process: subprocess.Popen[bytes], reader: int, limit: float) -> Iterator[Message]:
+    """Yield messages until the child's end of the pipe is closed, or the child is gone."""
+    inbox = Inbox()
+    deadline = time.monotonic() + limit
+    with selectors.DefaultSelector() as selector:
+        selector.register(reader, selectors.EVENT_READ)
+        while True:
+            ready = selector.select(timeout=min(1.0, max(0.0, deadline - time.monotonic())))
+            if ready:
+                data = os.read(reader, 1 << 16)
+                if not data:
+                    break
+                for message in inbox.feed(data):
+                    yield message
+                    if isinstance(message, Answer):
+                        deadline = time.monotonic() + limit
+            elif process.poll() is not None:
+                break  # A worker that it left behind may hold the pipe open for ever.
+            elif time.monotonic() > deadline:
+                message_ = f"no answer within {limit:.0f} s"
+                raise TimeoutError(message_)
+    try:
+        process.wait(timeout=max(5.0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired as error:
+        message_ = "it answered and did not end"
+        raise TimeoutError(message_) from error
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End a child and whatever it started in its session."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _ending(code: int) -> str:
+    if code > 0:
+        return f"it ended with exit code {code}"
+    name = signal.Signals(-code).name
+    hint = ", as the kernel does when memory runs out" if -code == signal.SIGKILL else ""
+    return f"it was killed by {name}{hint}"
+
+
+def _tail(output: object) -> str:
+    stream = output
+    size = stream.seek(0, os.SEEK_END)  # type: ignore[attr-defined]
+    stream.seek(max(0, size - LONGEST_OUTPUT))  # type: ignore[attr-defined]
+    return shorten(stream.read().decode("utf-8", "replace"))  # type: ignore[attr-defined]
+
+
+def _now() -> str:
+    return f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[None]:
+    """Turn Ctrl-C and SIGTERM into `Interrupted`; a second one while it is handled waits its turn."""
+
+    def stop(signum: int, _frame: FrameType | None) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        raise Interrupted(signum)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def command_line() -> str:
+    """Return the command as the case file tells it, without this machine's paths."""
+    arguments = [Path(word).name if word.startswith("/") else word for word in sys.argv[1:]]
+    return shlex.join(["python", "-m", "reportkit", *arguments])
+
+

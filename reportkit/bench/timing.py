@@ -1,0 +1,268 @@
+"""Steady state: eager and compiled in pairs of blocks, until the ratio is known well enough.
+
+One sample is the mean time of a call in a block of calls that lasts at least 50 ms. A pair is a
+block of either side, one after the other; pairs alternate their order (ABBA), so that a drift
+falls on both sides alike. How long to go on is decided at 30, 60, 120 ... pairs by the width of the
+interval and the budget alone, never by where a bound lies. Source of the parts: PyTorch's
+benchmarks/dynamo/common.py (interleaving), NVBench (clock test), pyperf and torch.utils.benchmark
+(blocks calibrated by time).
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reportkit.records import MOST_SAMPLES, Measurement, Telemetry
+from reportkit.statistics import precise_enough
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reportkit.plan import Here, Sides
+    from reportkit.records import Scale
+
+BLOCK = 0.05
+"""Seconds that a block lasts at least."""
+
+FIRST_LOOK = 30
+"""Pairs before the interval is looked at for the first time; then at twice as many, and so on."""
+
+SLOW_CLOCK = 0.75
+"""A sample taken under this share of the busy clock drops its pair."""
+
+RESOLUTION = 9
+"""Decimals of a second that are kept: clocks here tick in nanoseconds or coarser."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long a scale warms up and measures, in seconds."""
+
+    warm_up: float
+    budget: float
+
+
+PACES: dict[Scale, Pace] = {"full": Pace(warm_up=1.0, budget=20.0), "smoke": Pace(warm_up=0.3, budget=6.0)}
+
+FEWEST_WARM_UPS = 5
+"""Calls of a side that are thrown away at the least, those that find the block's length aside."""
+
+
+class Recompiled(Exception):  # noqa: N818 -- it says what happened to the case
+    """A graph was compiled while steady state was being timed, so the samples mean nothing."""
+
+
+class Gpu:
+    """The GPU's own counters through NVML, or the reason why there are none."""
+
+    def __init__(self, here: Here) -> None:
+        """Open NVML where a GPU is measured."""
+        self.missing: str | None = None
+        self._handle: Any = None
+        if here.device != "cuda":
+            self.missing = "measured on a CPU: GPU events, clocks, temperature and power do not exist"
+            return
+        import pynvml
+
+        try:
+            pynvml.nvmlInit()
+            self._handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+            pynvml.nvmlDeviceGetClockInfo(self._handle, pynvml.NVML_CLOCK_SM)
+        except pynvml.NVMLError as error:
+            self.missing, self._handle = f"NVML did not answer: {error}", None
+
+    def clock(self) -> float | None:
+        """Return the SM clock in Hz."""
+        if self._handle is None:
+            return None
+        import pynvml
+
+        return float(pynvml.nvmlDeviceGetClockInfo(self._handle, pynvml.NVML_CLOCK_SM)) * 1e6
+
+    def state(self) -> tuple[list[float], list[float], list[str]]:
+        """Return temperature (degrees Celsius), power (watts), and reasons for a lowered clock, as of now."""
+        if self._handle is None:
+            return [], [], []
+        import pynvml
+
+        temperature = pynvml.nvmlDeviceGetTemperature(self._handle, pynvml.NVML_TEMPERATURE_GPU)
+        try:
+            power = [pynvml.nvmlDeviceGetPowerUsage(self._handle) / 1000]
+        except pynvml.NVMLError:
+            power = []  # Some boards do not report it; an empty list says so.
+        reasons = pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle)
+        named = {
+            "hardware slowdown": pynvml.nvmlClocksThrottleReasonHwSlowdown,
+            "hardware thermal slowdown": pynvml.nvmlClocksThrottleReasonHwThermalSlowdown,
+            "software thermal slowdown": pynvml.nvmlClocksThrottleReasonSwThermalSlowdown,
+            "power cap": pynvml.nvmlClocksThrottleReasonSwPowerCap,
+        }
+        return [float(temperature)], power, [name for name, bit in named.items() if reasons & bit]
+
+
+def synchronize(here: Here) -> None:
+    """Wait until the device has done all that it was given."""
+    if here.device == "cuda":
+        import torch
+
+        torch.cuda.synchronize()
+
+
+def once(call: Callable[[], Any], here: Here) -> tuple[float, Any]:
+    """Return the wall seconds of one call, the device's work included, and what it returned."""
+    synchronize(here)
+    start = time.perf_counter()
+    output = call()
+    synchronize(here)
+    return round(time.perf_counter() - start, RESOLUTION), output
+
+
+def _block(call: Callable[[], Any], calls: int, here: Here) -> tuple[float, float | None]:
+    """Return mean seconds a call, by the wall clock and by GPU events (None without a GPU)."""
+    if here.device != "cuda":
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        return (time.perf_counter() - start) / calls, None
+    import torch
+
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    begin.record()
+    for _ in range(calls):
+        call()
+    end.record()
+    torch.cuda.synchronize()
+    wall = time.perf_counter() - start
+    return wall / calls, begin.elapsed_time(end) / 1000 / calls
+
+
+@dataclass(slots=True)
+class Steady:
+    """Samples of steady state, side by side: element i of every list belongs to pair i."""
+
+    calls: dict[str, int]
+    warmups: dict[str, int]
+    wall: dict[str, list[float]] = field(default_factory=lambda: {"eager": [], "compiled": []})
+    gpu: dict[str, list[float]] = field(default_factory=lambda: {"eager": [], "compiled": []})
+    clock: list[float] = field(default_factory=list)
+    busy_clock: float | None = None
+    dropped: int = 0
+    throttled: set[str] = field(default_factory=set)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs count so far."""
+        return len(self.wall["eager"])
+
+    def precise(self) -> bool:
+        """Whether the interval of the ratio is narrow enough to stop."""
+        times = self.gpu if self.gpu["eager"] else self.wall
+        return precise_enough(np.asarray(times["eager"]), np.asarray(times["compiled"]))
+
+    def measurements(self) -> dict[str, Measurement]:
+        """Return the samples as a case file holds them."""
+        return {
+            f"{side}_{clock}": Measurement(
+                unit="s",
+                samples=[round(sample, RESOLUTION) for sample in times[side]],
+                warmups=self.warmups[side],
+                calls=self.calls[side],
+            )
+            for clock, times in (("wall", self.wall), ("gpu", self.gpu))
+            for side in ("eager", "compiled")
+            if times[side]
+        }
+
+
+def steady_state(sides: Sides, here: Here, graphs: Callable[[], int]) -> tuple[dict[str, Measurement], Telemetry]:
+    """Time both sides in steady state; `graphs` counts compiled graphs.
+
+    Raises:
+        Recompiled: the count of graphs rose after the warm-up.
+    """
+    pace = PACES[here.scale]
+    gpu = Gpu(here)
+    calls: dict[str, Callable[[], Any]] = {"eager": sides.eager, "compiled": sides.compiled}
+    warmups = {side: _warm_up(call, here, pace.warm_up) for side, call in calls.items()}
+    steady = Steady(
+        calls={side: _calls_a_block(call, here) for side, call in calls.items()},
+        warmups=warmups,
+        busy_clock=gpu.clock(),
+    )
+    before, temperature, power = graphs(), *gpu.state()[:2]
+    gc.collect()
+    gc.disable()  # A collection inside a block would be charged to whichever side it falls on.
+    try:
+        _take_pairs(steady, calls, here, gpu, pace.budget)
+    finally:
+        gc.enable()
+    if graphs() != before:
+        message = f"{graphs() - before} graphs were compiled while steady state was timed"
+        raise Recompiled(message)
+    after = gpu.state()
+    return steady.measurements(), Telemetry(
+        clock=steady.clock,
+        busy_clock=steady.busy_clock,
+        dropped_pairs=steady.dropped,
+        temperature=[*temperature, *after[0]],
+        power=[*power, *after[1]],
+        throttled=sorted(steady.throttled | set(after[2])),
+        missing=gpu.missing,
+    )
+
+
+def _warm_up(call: Callable[[], Any], here: Here, seconds: float) -> int:
+    """Call for at least that long and often enough; return how many calls were made."""
+    spent, calls = 0.0, 0
+    while calls < FEWEST_WARM_UPS or spent < seconds:
+        spent += once(call, here)[0]
+        calls += 1
+    return calls
+
+
+def _calls_a_block(call: Callable[[], Any], here: Here) -> int:
+    """Return how many calls last as long as a block must, by trial: calls overlap on a GPU."""
+    calls = 1
+    while (took := _block(call, calls, here)[0] * calls) < BLOCK:
+        calls = max(calls + 1, math.ceil(1.1 * calls * BLOCK / took))
+    return calls
+
+
+def _take_pairs(steady: Steady, calls: dict[str, Callable[[], Any]], here: Here, gpu: Gpu, budget: float) -> None:
+    order = ("eager", "compiled")
+    look = FIRST_LOOK
+    start = time.perf_counter()
+    while steady.pairs < MOST_SAMPLES:
+        spent = time.perf_counter() - start
+        # The first look is owed to every case; only a case ten times slower than planned misses it.
+        if spent > budget and (steady.pairs >= FIRST_LOOK or spent > 10 * budget):
+            return
+        blocks: dict[str, tuple[float, float | None]] = {}
+        clocks: list[float] = []
+        for side in order:
+            blocks[side] = _block(calls[side], steady.calls[side], here)
+            clock = gpu.clock()
+            if clock is not None:
+                clocks.append(clock)
+        order = (order[1], order[0])
+        if clocks and steady.busy_clock and min(clocks) < SLOW_CLOCK * steady.busy_clock:
+            steady.dropped += 1
+            steady.throttled |= set(gpu.state()[2])
+            continue
+        steady.clock += [min(clocks)] if clocks else []
+        for side, (wall, on_gpu) in blocks.items():
+            steady.wall[side].append(wall)
+            if on_gpu is not None:
+                steady.gpu[side].append(on_gpu)
+        if steady.pairs == look:
+            if steady.precise():
+                return
+            look *= 2
