@@ -423,9 +423,7 @@ def _uv(
     """Run uv; quick: keep what it says, and give up soon where an index does not answer."""
     command = [_uv_path(), *map(str, arguments)]
     variables = os.environ | (IMPATIENT if quick else {})
-    return subprocess.run(
-        command, cwd=cwd, env=variables, text=True, capture_output=quick, check=False
-    )
+    return subprocess.run(command, cwd=cwd, env=variables, text=True, capture_output=quick, check=False)
 
 
 def _uv_path() -> str:

@@ -132,9 +132,7 @@ def test_the_lanes_are_in_reading_order_and_each_has_its_lock() -> None:
 
 def test_every_lane_holds_the_same_model_libraries() -> None:
     locks = [(ROOT / "lanes" / f"{name}.txt").read_text() for name in ("2.4", "2.5", "2.15")]
-    pins = [
-        line for line in (ROOT / "lanes/constraints.txt").read_text().split("\n") if "==" in line
-    ]
+    pins = [line for line in (ROOT / "lanes/constraints.txt").read_text().split("\n") if "==" in line]
 
     assert {pin.split("==")[0] for pin in pins} >= {"transformers", "diffusers", "numpy"}
     for lock in locks:
@@ -209,9 +207,7 @@ def test_a_wheel_that_is_not_the_locked_one_is_refused(project: Path) -> None:
     assert torch_of(lanes.lane_environment("1.0", project)) == "1.0.0"
 
 
-def test_a_missing_compiler_is_named_before_anything_is_made(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_compiler_is_named_before_anything_is_made(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler -O2")
     with pytest.raises(lanes.SetupError) as caught:
         lanes.lane_environment("1.0", project)
@@ -221,9 +217,7 @@ def test_a_missing_compiler_is_named_before_anything_is_made(
     assert not (project / ".nox").exists()
 
 
-def test_missing_headers_and_compiler_are_named_in_one_message(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_headers_and_compiler_are_named_in_one_message(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     monkeypatch.setattr(lanes, "_has_headers", lambda _: False)
     with pytest.raises(lanes.SetupError) as caught:
@@ -242,9 +236,7 @@ def test_a_lane_for_another_python_says_which(project: Path) -> None:
     assert "`uv python install 3.91`" in str(caught.value)
 
 
-def test_another_python_of_the_machine_is_found(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_python_of_the_machine_is_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The running Python passes for one that is too new; the PATH has one that suits."""
     real = lanes._probe(sys.executable)
 
@@ -302,9 +294,7 @@ def test_a_pinned_nightly_is_that_build_and_then_needs_no_index(
     assert "is unchanged, nothing to install" in capfd.readouterr().out
 
 
-def test_nightly_from_a_local_index(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nightly_from_a_local_index(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = tmp_path / "index"
     publish(index, "torch", "2.0.0.dev20260109")
     monkeypatch.setenv("REPORTKIT_NIGHTLY_INDEX", str(index))
@@ -414,9 +404,7 @@ def test_a_call_whose_every_lane_was_skipped_fails(project: Path) -> None:
     assert "every lane asked for was skipped" in said
 
 
-def test_a_machine_without_a_compiler_fails_in_one_line(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_without_a_compiler_fails_in_one_line(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     status, said = nox(project, "experiments(1.0)")
 
