@@ -6,12 +6,15 @@ Observed: which backend compiled a graph when none was named.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from experiments.benchmarks import COLD, WARM
 from reportkit.claims import TRUE, Claim, Each, Fact, FirstCall, Ratio, Where, at_most
 from reportkit.plan import Case, Experiment, Here, Section
 from reportkit.records import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def _table(workload: str, processes: tuple[str, ...], lane: str | None = None) -> Where:
@@ -80,7 +83,7 @@ def prepare(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
         torch._dynamo.reset()
         before = inductor.generated_kernel_count
         with torch.no_grad():
-            torch.compile(model, **options)(**inputs)
+            torch.compile(model, **options)(*inputs)
         return int(inductor.generated_kernel_count - before)
 
     def observe() -> dict[str, Finding]:

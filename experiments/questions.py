@@ -6,11 +6,14 @@ Observed: whether `from_pretrained` takes a flag that compiles the model (questi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from reportkit.claims import TRUE, Claim, Fact, Where
 from reportkit.plan import Case, Experiment, Here, Section
 from reportkit.records import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CLAIMS = (
     Claim(
@@ -43,7 +46,7 @@ def prepare(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
         torch._dynamo.reset()
         counters.clear()
         with torch.no_grad():
-            call(**inputs)
+            call(*inputs)
         return int(counters["stats"]["unique_graphs"])
 
     def observe() -> dict[str, Finding]:

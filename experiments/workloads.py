@@ -1,22 +1,25 @@
 """The models and inputs that sections share: real architectures, random seeded weights.
 
 Speed does not depend on trained weights. Each function returns a module in evaluation mode on the
-device, and its keyword or positional inputs. Smoke scale keeps the architecture and shrinks sizes.
+device, and its inputs, by position: Dynamo of 2.4 takes no keywords for a torch.nn.Sequential.
+Smoke scale keeps the architecture and shrinks sizes.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
-from reportkit.plan import Here
+if TYPE_CHECKING:
+    from reportkit.plan import Here
 
 SEED = 1337
+Inputs = tuple[torch.Tensor, ...]
 
 
-def resnet50(here: Here, *, batch: int = 64) -> tuple[nn.Module, dict[str, Any]]:
+def resnet50(here: Here, *, batch: int = 64) -> tuple[nn.Module, Inputs]:
     """ResNet-50 of torchvision on `batch` images, 3 x 224 x 224 (smoke: one block a stage, 2 x 3 x 64 x 64)."""
     from torchvision.models.resnet import Bottleneck, ResNet
 
@@ -25,10 +28,10 @@ def resnet50(here: Here, *, batch: int = 64) -> tuple[nn.Module, dict[str, Any]]
     model = ResNet(Bottleneck, [3, 4, 6, 3] if full else [1, 1, 1, 1])
     side = 224 if full else 64
     images = torch.randn(batch if full else 2, 3, side, side)
-    return model.eval().to(here.device), {"x": images.to(here.device)}
+    return model.eval().to(here.device), (images.to(here.device),)
 
 
-def bert_base(here: Here, *, batch: int = 32, length: int = 128) -> tuple[nn.Module, dict[str, Any]]:
+def bert_base(here: Here, *, batch: int = 32, length: int = 128) -> tuple[nn.Module, Inputs]:
     """BERT-base of transformers on `batch` x `length` tokens (smoke: two layers of 128, 2 x 32)."""
     from transformers import BertConfig, BertModel
 
@@ -41,13 +44,10 @@ def bert_base(here: Here, *, batch: int = 32, length: int = 128) -> tuple[nn.Mod
     model = BertModel(config)
     tokens = torch.randint(0, config.vocab_size, (batch, length))
     mask = torch.ones_like(tokens)
-    return model.eval().to(here.device), {
-        "input_ids": tokens.to(here.device),
-        "attention_mask": mask.to(here.device),
-    }
+    return model.eval().to(here.device), (tokens.to(here.device), mask.to(here.device))
 
 
-def gpt2_tiny(here: Here) -> tuple[nn.Module, dict[str, Any]]:
+def gpt2_tiny(here: Here) -> tuple[nn.Module, Inputs]:
     """A GPT-2 of two layers of 64 and its tokens: for questions about an interface, where size does not matter."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -55,22 +55,19 @@ def gpt2_tiny(here: Here) -> tuple[nn.Module, dict[str, Any]]:
     config = GPT2Config(n_layer=2, n_head=2, n_embd=64, vocab_size=512, n_positions=64)
     model = GPT2LMHeadModel(config)
     tokens = torch.randint(0, config.vocab_size, (1, 16))
-    return model.eval().to(here.device), {"input_ids": tokens.to(here.device)}
+    return model.eval().to(here.device), (tokens.to(here.device),)
 
 
-def gelu_chain(here: Here) -> tuple[nn.Module, dict[str, Any]]:
+def gelu_chain(here: Here) -> tuple[nn.Module, Inputs]:
     """Two linear layers around a GELU: the smallest thing that a backend has something to do for."""
     torch.manual_seed(SEED)
     model = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 64))
-    return model.eval().to(here.device), {"input": torch.randn(8, 64).to(here.device)}
+    return model.eval().to(here.device), (torch.randn(8, 64).to(here.device),)
 
 
-def double(model: nn.Module, inputs: dict[str, Any]) -> tuple[nn.Module, dict[str, Any]]:
+def double(model: nn.Module, inputs: Inputs) -> tuple[nn.Module, Inputs]:
     """Return a deep copy of model and inputs with every floating-point tensor in fp64."""
     import copy
 
     twin = copy.deepcopy(model).double()
-    return twin, {
-        name: value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
-        for name, value in inputs.items()
-    }
+    return twin, tuple(tensor.double() if tensor.is_floating_point() else tensor for tensor in inputs)

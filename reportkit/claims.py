@@ -6,11 +6,13 @@ reading of loose words and its place in the article are in `experiments/claims.L
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from reportkit.plan import Axis, PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SETTING_AXIS = "precision"
 """The axis that a claim's settings vary."""

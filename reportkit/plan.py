@@ -9,15 +9,16 @@ from __future__ import annotations
 import difflib
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from reportkit.records import NAME
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
     from reportkit.claims import Claim
     from reportkit.records import Finding, Scale
 
@@ -58,9 +59,7 @@ class Case:
         return f"{self.experiment}.{'-'.join(str(value) for value in self.axes.values())}"
 
     def matches(self, where: Mapping[str, Axis | tuple[Axis, ...]]) -> bool:
-        """Whether the case lies where `where` says: on that value, or one of those values, of each
-        axis named there; an axis not named may have any value.
-        """
+        """Whether the case has the value, or one of the values, that `where` gives for each axis it names."""
         return all(
             self.axes.get(axis) in (value if isinstance(value, tuple) else (value,)) for axis, value in where.items()
         )

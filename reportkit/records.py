@@ -12,11 +12,15 @@ import json
 import math
 import os
 import re
+import stat
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # 1: first format.
 SCHEMA = 1
@@ -28,6 +32,12 @@ PROTOCOL = 1
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 LARGEST_FILE = 2_000_000
 """Bytes. A case file is some tens of kilobytes; a larger one is refused unread."""
+
+SHORTEST_TIME, LONGEST_TIME = 1e-9, 1e7
+"""Seconds. Clocks tick in nanoseconds; and ratios of times must stay finite."""
+
+TIMES = {"first_call", "eager_wall", "compiled_wall", "eager_gpu", "compiled_gpu"}
+"""The measurements that are judged."""
 
 MOST_SAMPLES = 4000
 """A measurement holds at most this many samples, so that a lane stays under 4 MB."""
@@ -118,8 +128,8 @@ class Correctness(Record, frozen=True):
     eager_error: float | None
     """Root mean square error of eager against fp64; None where no fp64 copy could run."""
     compiled_error: float | None
-    noise_floor: float
-    """Largest absolute difference between two eager runs."""
+    noise_floor: float | None
+    """Largest absolute difference between two eager runs; None where it is no number."""
     tolerance: float
     multiplier: float
     detail: str = ""
@@ -207,10 +217,14 @@ def encode(file: CaseFile) -> bytes:
     """Return the file as sorted, indented JSON with a final newline.
 
     Raises:
-        RecordError: a number is not finite, or the record breaks a rule of `check`.
+        RecordError: the record breaks a rule of `check`, or is too large to be read again.
     """
     check(file)
-    return msgspec.json.format(msgspec.json.encode(file, order="sorted"), indent=1) + b"\n"
+    data = msgspec.json.format(msgspec.json.encode(file, order="sorted"), indent=1) + b"\n"
+    if len(data) > LARGEST_FILE:
+        message = f"{len(data)} bytes; a case file has at most {LARGEST_FILE}"
+        raise RecordError(message)
+    return data
 
 
 def decode(data: bytes) -> CaseFile:
@@ -221,17 +235,17 @@ def decode(data: bytes) -> CaseFile:
     """
     try:
         schema = msgspec.json.decode(data, type=_Schema).schema
-    except msgspec.DecodeError as error:
-        message = f"not a case file: {error}"
-        raise RecordError(message) from error
-    if schema != SCHEMA:
-        age = "newer" if schema > SCHEMA else "unknown"
-        message = f"{age} schema {schema}; this reportkit reads {SCHEMA}. Update reportkit to read it."
-        raise RecordError(message)
-    try:
+        if schema != SCHEMA:
+            age = "newer" if schema > SCHEMA else "unknown"
+            message = f"{age} schema {schema}; this reportkit reads {SCHEMA}. Update reportkit to read it."
+            raise RecordError(message)
         file = msgspec.json.decode(data, type=CaseFile)
-    except msgspec.DecodeError as error:
+        json.loads(data, object_pairs_hook=_without_twins)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         message = f"not a case file of schema {SCHEMA}: {error}"
+        raise RecordError(message) from error
+    except RecursionError as error:
+        message = "not a case file: nested too deeply"
         raise RecordError(message) from error
     check(file)
     return file
@@ -241,56 +255,110 @@ class _Schema(Struct):
     schema: int
 
 
+def _without_twins(pairs: list[tuple[str, Any]]) -> None:
+    """Refuse an object that names a field twice; parsers differ on which one they believe."""
+    names = [name for name, _ in pairs]
+    if len(set(names)) != len(names):
+        message = f"a field is there twice: {max(names, key=names.count)!r}"
+        raise RecordError(message)
+
+
 def check(file: CaseFile) -> None:
     """Hold a record against the rules that its types can't express.
 
     Raises:
         RecordError: the first rule broken, in words.
     """
-    problem = _problem(file)
-    if problem:
-        raise RecordError(problem)
+    for rule in (
+        _problems_of_names,
+        _problems_of_numbers,
+        _problems_of_samples,
+        _problems_of_pairs,
+        _problems_of_story,
+    ):
+        for problem in rule(file):
+            raise RecordError(problem)
 
 
-def _problem(file: CaseFile) -> str | None:  # noqa: PLR0911 -- one return a rule reads as the list it is
+def _problems_of_names(file: CaseFile) -> Iterator[str]:
+    for field in ("run", "section", "experiment", "case", "lane", "machine"):
+        name = getattr(file, field)
+        if not NAME.fullmatch(name):  # The types' `$` lets a final newline pass.
+            yield f"{field} {name!r} is no valid name ({NAME.pattern})"
+    if not file.case.startswith(f"{file.experiment}."):
+        yield f"case {file.case!r} is not one of experiment {file.experiment!r}"
+    if not re.fullmatch(r"[0-9a-f]{8,64}", file.digest):
+        yield f"digest {file.digest!r} is no hexadecimal number"
+
+
+def _problems_of_numbers(file: CaseFile) -> Iterator[str]:
+    for number in _numbers(msgspec.to_builtins(file)):
+        if not math.isfinite(number):
+            yield "a number is not finite"
+        if isinstance(number, int) and not -(2**63) <= number < 2**63:
+            yield "a whole number is larger than 64 bits hold"
+    counts = {**file.counters, "dropped_pairs": file.telemetry.dropped_pairs, "protocol": file.protocol}
+    for name, count in counts.items():
+        if count is not None and count < 0:
+            yield f"{name!r} is negative: {count}"
+
+
+def _problems_of_samples(file: CaseFile) -> Iterator[str]:
     for name, measurement in file.measurements.items():
         samples = measurement.samples
         if not samples or len(samples) > MOST_SAMPLES:
-            return f"measurement {name!r} has {len(samples)} samples; 1 to {MOST_SAMPLES} are allowed"
-        if not all(math.isfinite(sample) and sample >= 0 for sample in samples):
-            return f"measurement {name!r} has a sample that is negative or not finite"
-        if measurement.unit == "s" and min(samples) <= 0:
-            return f"measurement {name!r} has a time of zero"
+            yield f"measurement {name!r} has {len(samples)} samples; 1 to {MOST_SAMPLES} are allowed"
+        elif min(samples) < 0:
+            yield f"measurement {name!r} has a negative sample"
+        elif measurement.unit == "s" and not (min(samples) >= SHORTEST_TIME and max(samples) <= LONGEST_TIME):
+            yield f"measurement {name!r} has a time outside {SHORTEST_TIME:g} to {LONGEST_TIME:g} s"
         if measurement.calls < 1 or measurement.warmups < 0:
-            return f"measurement {name!r} counts {measurement.calls} calls, {measurement.warmups} warm-ups"
+            yield f"measurement {name!r} counts {measurement.calls} calls, {measurement.warmups} warm-ups"
+        if name in TIMES and measurement.unit != "s":
+            yield f"measurement {name!r} is a time, and in {measurement.unit!r}"
+    first = file.measurements.get("first_call")
+    if first is not None and len(first.samples) > 1:
+        yield f"a process has one first call, and this one {len(first.samples)}"
+
+
+def _problems_of_pairs(file: CaseFile) -> Iterator[str]:
+    lengths: set[int] = set()
     for clock in ("wall", "gpu"):
         sides = [file.measurements.get(f"{side}_{clock}") for side in ("eager", "compiled")]
         if (sides[0] is None) != (sides[1] is None):
-            return f"only one of eager_{clock} and compiled_{clock} is there; they are taken in pairs"
-        if sides[0] and sides[1] and len(sides[0].samples) != len(sides[1].samples):
-            return f"eager_{clock} and compiled_{clock} differ in length; they are taken in pairs"
-    if not all(math.isfinite(number) for number in _floats(msgspec.to_builtins(file))):
-        return "a number is not finite"
-    if file.provenance.started > file.provenance.finished:
-        return f"finished {file.provenance.finished}, before it started {file.provenance.started}"
+            yield f"only one of eager_{clock} and compiled_{clock} is there; they are taken in pairs"
+        lengths |= {len(side.samples) for side in sides if side is not None}
+    if len(lengths) > 1:
+        yield f"eager and compiled have {sorted(lengths)} samples; they are taken in pairs, on all clocks at once"
+
+
+def _problems_of_story(file: CaseFile) -> Iterator[str]:
+    provenance = file.provenance
+    for moment in (provenance.started, provenance.finished):
+        if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", moment, re.ASCII):
+            yield f"{moment!r} is no moment in UTC, such as 2026-11-30T12:00:00Z"
+    if provenance.started > provenance.finished:
+        yield f"finished {provenance.finished}, before it started {provenance.started}"
+    if file.status != "complete" and not file.reason:
+        yield f"status {file.status!r} without a reason"
     if file.status == "complete":
         if file.environment is None:
-            return "complete, but without an environment"
+            yield "complete, but without an environment"
         if not file.measurements and not file.findings:
-            return "complete, but neither measurements nor findings"
-    elif not file.reason:
-        return f"status {file.status!r} without a reason"
-    return None
+            yield "complete, but neither measurements nor findings"
 
 
-def _floats(value: Any) -> list[float]:
-    if isinstance(value, float):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        return [number for item in value for number in _floats(item)]
-    return []
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int | float):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _numbers(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _numbers(inner)
 
 
 def relative_path(file: CaseFile) -> Path:
@@ -332,15 +400,24 @@ def read(path: Path, root: Path) -> CaseFile:
     """Return the case file at `path`, somewhere below `root` (results/ or runs/).
 
     Raises:
-        RecordError: a link, too large, not a case file, or not the one its path names.
+        RecordError: a link, no plain file, unreadable, too large, not a case file, or not the one its path names.
     """
     if path.is_symlink() or any(parent.is_symlink() for parent in path.parents if root in parent.parents):
         message = "a symbolic link; case files are plain files"
         raise RecordError(message)
-    if path.stat().st_size > LARGEST_FILE:
-        message = f"larger than {LARGEST_FILE // 1_000_000} MB; no case file is"
-        raise RecordError(message)
-    file = decode(path.read_bytes())
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            message = "no plain file"
+            raise RecordError(message)
+        if status.st_size > LARGEST_FILE:
+            message = f"larger than {LARGEST_FILE // 1_000_000} MB; no case file is"
+            raise RecordError(message)
+        data = path.read_bytes()
+    except OSError as error:
+        message = f"can't be read: {error.strerror}"
+        raise RecordError(message) from error
+    file = decode(data)
     belongs = relative_path(file)
     if path.relative_to(root) != belongs:
         message = f"in the wrong place: by its own words it is {belongs.as_posix()}"
@@ -354,15 +431,26 @@ def load(project: Path, folders: tuple[str, ...] = ("results", "runs")) -> tuple
     damaged: list[Damaged] = []
     for folder in folders:
         root = project / folder
-        for path in sorted(root.rglob("*.json")):
-            if path.name.startswith("."):
-                continue  # Left by a writer that was killed; never renamed, so never a case file.
+        for path in sorted(_candidates(root)):
             shown = path.relative_to(project).as_posix()
             try:
                 stored.append(Stored(shown, read(path, root)))
-            except (RecordError, OSError) as error:
+            except RecordError as error:
                 damaged.append(Damaged(shown, str(error)))
     return stored, damaged
+
+
+def _candidates(root: Path) -> Iterator[Path]:
+    """Return what looks like a case file below `root`, and links to folders, which are not followed."""
+    for here, folders, files in os.walk(root):
+        for name in files:
+            # A name with a dot is left by a writer that was killed: never renamed, so never a case file.
+            if name.endswith(".json") and not name.startswith("."):
+                yield Path(here, name)
+        for name in folders:
+            path = Path(here, name)
+            if name.endswith(".json") or path.is_symlink():
+                yield path
 
 
 def json_schema() -> str:

@@ -4,7 +4,7 @@ Nothing in here was measured. Samples come from a seeded generator, so that they
 every machine and in every run.
 """
 
-# ruff: noqa: ANN401 -- overrides replace fields of any type
+
 
 from __future__ import annotations
 

@@ -8,14 +8,14 @@ runner keeps the end of.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import time
 import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,6 +24,9 @@ from reportkit.bench.environment import read as read_environment
 from reportkit.bench.messages import Answer, Hello, Message, Phase, Refusal, Request, send
 from reportkit.plan import Case, Experiment, Here, Sides, load_article
 from reportkit.records import Correctness, Finding, Measurement, Status, Telemetry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LONGEST_TRACEBACK = 6000
 """Characters of a traceback that are kept, from its end."""
@@ -71,7 +74,8 @@ class Progress:
 def main() -> int:
     """Serve one request; return an exit code."""
     descriptor = int(sys.argv[1])
-    os.set_inheritable(descriptor, False)  # Compile workers that outlive us must not hold the pipe open.
+    os.set_inheritable(descriptor, False)  # noqa: FBT003 -- its own signature
+    # Compile workers that outlive us must not hold the pipe open.
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
     project = Path.cwd()
     start = time.perf_counter()
@@ -124,7 +128,7 @@ def run(experiment: Experiment, case: Case, here: Here, progress: Progress, *, p
     return progress.answer("complete")
 
 
-def apply_setting(name: str, value: str | bool | int) -> None:
+def apply_setting(name: str, value: str | bool | int) -> None:  # noqa: FBT001 -- a switch may be boolean
     """Set one of torch's switches by its own name.
 
     Raises:
@@ -212,16 +216,20 @@ def compare(first: Any, second: Any, compiled: Any, sides: Sides) -> Correctness
         problem = "" if close else "the compiled result is not close to eager's, and there is no fp64 copy to ask"
     if not problem and not all(bool(torch.isfinite(tensor).all()) for tensor in ours if tensor.is_floating_point()):
         problem = "the result has a NaN or an infinity, so that nothing can be said of its error"
-    finite = [error if error is not None and error == error and error < float("inf") else None for error in (eager_error, compiled_error)]  # noqa: PLR0124
     return Correctness(
         right=not problem,
-        eager_error=finite[0],
-        compiled_error=finite[1],
-        noise_floor=noise if noise == noise and noise < float("inf") else 0.0,  # noqa: PLR0124
+        eager_error=_finite(eager_error),
+        compiled_error=_finite(compiled_error),
+        noise_floor=_finite(noise),
         tolerance=sides.tolerance,
         multiplier=multiplier,
         detail=problem,
     )
+
+
+def _finite(number: float | None) -> float | None:
+    """Return the number, or None for a NaN or an infinity, which a case file does not hold."""
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _shape_problem(eager: list[Any], ours: list[Any]) -> str:
@@ -251,8 +259,11 @@ def tensors(output: Any) -> list[Any]:
 
 
 def _reason(error: BaseException) -> str:
-    text = (str(error).strip().splitlines() or ["no message"])[0]
-    return f"{type(error).__name__}: {text}"[:500]
+    """Return the error's type and its first line that says something."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    if not lines or lines[0].startswith("from user code"):
+        lines = ["without a message; see the traceback"]
+    return f"{type(error).__name__}: {lines[0]}"[:500]
 
 
 def _trace(error: BaseException) -> str:

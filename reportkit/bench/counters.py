@@ -75,6 +75,7 @@ def switches() -> dict[str, Scalar | None]:
     import torch
 
     limit = _config("torch._dynamo.config", "recompile_limit")
+    cuda = torch.backends.cuda
     return {
         "float32_matmul_precision": torch.get_float32_matmul_precision(),
         "cuda.matmul.allow_tf32": torch.backends.cuda.matmul.allow_tf32,
@@ -83,10 +84,10 @@ def switches() -> dict[str, Scalar | None]:
         "deterministic": torch.are_deterministic_algorithms_enabled(),
         "default_dtype": str(torch.get_default_dtype()),
         "threads": torch.get_num_threads(),
-        "sdpa.flash": torch.backends.cuda.flash_sdp_enabled(),
-        "sdpa.mem_efficient": torch.backends.cuda.mem_efficient_sdp_enabled(),
-        "sdpa.math": torch.backends.cuda.math_sdp_enabled(),
-        "sdpa.cudnn": torch.backends.cuda.cudnn_sdp_enabled() if hasattr(torch.backends.cuda, "cudnn_sdp_enabled") else None,
+        "sdpa.flash": cuda.flash_sdp_enabled(),
+        "sdpa.mem_efficient": cuda.mem_efficient_sdp_enabled(),
+        "sdpa.math": cuda.math_sdp_enabled(),
+        "sdpa.cudnn": cuda.cudnn_sdp_enabled() if hasattr(cuda, "cudnn_sdp_enabled") else None,
         "dynamo.recompile_limit": limit if limit is not None else _config("torch._dynamo.config", "cache_size_limit"),
         "dynamo.automatic_dynamic_shapes": _config("torch._dynamo.config", "automatic_dynamic_shapes"),
         "inductor.max_autotune": _config("torch._inductor.config", "max_autotune"),

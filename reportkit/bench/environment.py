@@ -89,7 +89,7 @@ def _first_line(command: list[str]) -> str | None:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return None  # No such program here, which is what None says.
-    return (answer.stdout.splitlines() or [None])[0]
+    return next(iter(answer.stdout.splitlines()), None)
 
 
 def read(project: Path, lane: str) -> Environment:
@@ -178,9 +178,7 @@ def _tracked(project: Path) -> list[str] | None:
 
 def _hashes(project: Path, names: Iterable[str]) -> dict[str, str]:
     return {
-        name: hashlib.sha256((project / name).read_bytes()).hexdigest()
-        for name in names
-        if (project / name).is_file()
+        name: hashlib.sha256((project / name).read_bytes()).hexdigest() for name in names if (project / name).is_file()
     }
 
 

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from reportkit.records import (
+    LARGEST_FILE,
     Correctness,
     Environment,
     Finding,
-    LARGEST_FILE,
     Measurement,
     Name,
     Scalar,

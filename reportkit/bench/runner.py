@@ -19,10 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 from tqdm import tqdm
@@ -32,8 +31,12 @@ from reportkit.bench import environment as env
 from reportkit.bench.child import shorten
 from reportkit.bench.messages import Answer, GarbageError, Hello, Inbox, Message, Phase, Refusal, Request
 from reportkit.digest import digests
-from reportkit.plan import Article, Case, PlanError, load_article
+from reportkit.plan import Article, Case, load_article
 from reportkit.records import CaseFile, Environment, Scale
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import FrameType
 
 FAILED, USAGE, NO_ROOM = 1, 2, 3
 """Exit codes: some case could not be measured; the wish made no sense; nothing can be written.
@@ -343,7 +346,7 @@ def _ask(cases: list[Case], context: Context, bar: tqdm[None]) -> Iterator[tuple
     environment = context.environment
     left = [case.name for case in cases]
     limit = GRACE + LATENESS * max(case.cost[context.scale] for case in cases)
-    request = Request(lane=context.wish.lane, torch=context.torch, scale=context.scale, cases=left)
+    request = _request(context, left)
     try:
         for message in converse(context.wish.project, request, cache, limit):
             if isinstance(message, Hello):
@@ -351,17 +354,30 @@ def _ask(cases: list[Case], context: Context, bar: tqdm[None]) -> Iterator[tuple
             elif isinstance(message, Phase):
                 bar.set_description_str(f"{message.case}: {message.phase}")
             elif isinstance(message, Refusal):
-                raise RunError(message.reason)
+                refused(message)
             elif message.case != left[0]:
-                failure = f"it answered for {message.case}, which was not asked"
-                raise ChildError("crashed", failure, "")
+                _lost(f"it answered for {message.case}, which was not asked")
             else:
                 left.pop(0)
                 yield message, environment
         if left:
-            raise ChildError("crashed", "it ended without an answer", "")
+            _lost("it ended without an answer")
     except ChildError as error:
-        yield Answer(case=left[0], status=error.status, reason=error.reason, traceback=error.output or None), environment
+        lost = Answer(case=left[0], status=error.status, reason=error.reason, traceback=error.output or None)
+        yield lost, environment
+
+
+def _request(context: Context, cases: list[str], *, prime: bool = False) -> Request:
+    return Request(lane=context.wish.lane, torch=context.torch, scale=context.scale, cases=cases, prime=prime)
+
+
+def refused(refusal: Refusal) -> NoReturn:
+    """Raise what a child's refusal means for the run."""
+    raise RunError(refusal.reason)
+
+
+def _lost(why: str) -> NoReturn:
+    raise ChildError("crashed", why, "")
 
 
 def _cache(case: Case, context: Context, bar: tqdm[None]) -> Path:
@@ -372,7 +388,7 @@ def _cache(case: Case, context: Context, bar: tqdm[None]) -> Path:
             bar.set_description_str(f"{case.name}: filling its caches")
             say(f"{case.name}: {follows} ran in another run; filling its caches again")
             cache = _fresh(context)
-            request = Request(lane=context.wish.lane, torch=context.torch, scale=context.scale, cases=[follows], prime=True)
+            request = _request(context, [follows], prime=True)
             limit = GRACE + LATENESS * case.cost[context.scale]
             # Failing to fill them is no reason to stop: the warm case then has its own, and says so.
             with contextlib.suppress(ChildError):
@@ -413,12 +429,12 @@ def probe(wish: Wish, torch: str | None, scratch: Path) -> Hello:
             if isinstance(message, Hello):
                 return message
             if isinstance(message, Refusal):
-                raise RunError(message.reason)
+                refused(message)
     except ChildError as error:
-        message = f"importing torch failed: {error.reason}\n{error.output}".rstrip()
-        raise RunError(message) from error
-    message = "importing torch failed without a word"
-    raise RunError(message)
+        why = f"importing torch failed: {error.reason}\n{error.output}".rstrip()
+        raise RunError(why) from error
+    why = "importing torch failed without a word"
+    raise RunError(why)
 
 
 def converse(project: Path, request: Request, cache: Path, limit: float) -> Iterator[Message]:
@@ -539,5 +555,3 @@ def command_line() -> str:
     """Return the command as the case file tells it, without this machine's paths."""
     arguments = [Path(word).name if word.startswith("/") else word for word in sys.argv[1:]]
     return shlex.join(["python", "-m", "reportkit", *arguments])
-
-

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 import shutil
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from reportkit.bench.runner import Wish
 
 TOY = Path(__file__).parent / "toy"

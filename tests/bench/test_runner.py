@@ -197,8 +197,8 @@ def test_a_full_disk_ends_the_run_and_keeps_what_was_written(
         raise OSError(28, "No space left on device")
 
     runner.run(wish("facts.fine"))
-    monkeypatch.setattr(records.os, "fsync", full)
-    with pytest.raises(runner.RunError, match="No space left on device.*--resume") as caught:
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(runner.RunError, match=r"No space left on device.*--resume") as caught:
         runner.run(wish("facts.after"))
 
     assert caught.value.code == runner.NO_ROOM
