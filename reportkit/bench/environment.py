@@ -103,11 +103,11 @@ def read(project: Path, lane: str) -> Environment:
         gpu_id, driver = _nvml_identity()
     zeroed = Path(next(iter(torch.__path__))).parent / "zeroed-cuda-images.txt"
     cudnn = torch.backends.cudnn.version() if torch.backends.cudnn.is_available() else None
-    packages = {
-        distribution.metadata["Name"].lower().replace("_", "-"): distribution.version
-        for distribution in importlib.metadata.distributions()
-        if distribution.metadata["Name"]
-    }
+    packages: dict[str, str] = {}
+    for distribution in importlib.metadata.distributions():
+        # The first of a name on the path is the one that is imported.
+        if distribution.metadata["Name"]:
+            packages.setdefault(distribution.metadata["Name"].lower().replace("_", "-"), distribution.version)
     return Environment(
         torch=str(torch.__version__),
         torch_git=torch.version.git_version or "unknown",

@@ -75,5 +75,5 @@ def test_switches_are_read_back_as_they_were_set() -> None:
         assert counters.switches()["cuda.matmul.allow_tf32"] is True
     finally:
         torch.set_float32_matmul_precision(before)
-    with pytest.raises(AttributeError, match="has no setting torch._dynamo.config.no_such_switch"):
+    with pytest.raises(AttributeError, match=r"has no setting torch\._dynamo\.config\.no_such_switch"):
         child.apply_setting("torch._dynamo.config.no_such_switch", 1)
