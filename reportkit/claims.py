@@ -6,10 +6,12 @@ reading of loose words and its place in the article are in `experiments/claims.L
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from reportkit.plan import Axis, PlanError
+from reportkit.records import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +35,13 @@ class Bound:
 
     def __post_init__(self) -> None:
         """Refuse a bound that contradicts itself."""
+        ends = [end for end in (self.low, self.high) if end is not None]
+        if not all(math.isfinite(end) for end in ends):
+            message = f"a bound is made of finite numbers, this one has {self.low} and {self.high}"
+            raise PlanError(message)
+        if self.open and (self.kind != "range" or len(ends) != 1):
+            message = "a bound is open at one end only: strictly above, or strictly below"
+            raise PlanError(message)
         if self.kind in {"true", "shown"}:
             if (self.low, self.high) != (None, None):
                 message = f"a bound of kind {self.kind!r} has no numbers, this one has {self.low} and {self.high}"
@@ -183,8 +192,16 @@ class Claim:
     """The only lane that it speaks of; elsewhere it says so."""
 
     def __post_init__(self) -> None:
-        """Refuse a fact with a numeric bound and a number held to plain truth."""
-        part = next(iter(self.quantity.parts.values())) if isinstance(self.quantity, Each) else self.quantity
-        if isinstance(part, Fact) != (self.bound.kind == "true") and self.bound.kind != "shown":
+        """Refuse an id that can't be an address, a setting named twice, and a fact held to a number or the reverse."""
+        parts = tuple(self.quantity.parts.values()) if isinstance(self.quantity, Each) else (self.quantity,)
+        if not NAME.fullmatch(self.id):
+            message = f"claim {self.id!r} is no valid name ({NAME.pattern})"
+            raise PlanError(message)
+        twice = next((setting for setting in self.settings if self.settings.count(setting) > 1), None)
+        if twice is not None:
+            message = f"claim {self.id!r} names setting {twice!r} twice"
+            raise PlanError(message)
+        facts = {isinstance(part, Fact) for part in parts}
+        if len(facts) != 1 or (facts != {self.bound.kind == "true"} and self.bound.kind != "shown"):
             message = f"claim {self.id!r}: a fact is held to be true, a number to a range; this mixes them"
             raise PlanError(message)

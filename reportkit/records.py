@@ -234,14 +234,12 @@ def decode(data: bytes) -> CaseFile:
         RecordError: not JSON, not this schema, not these types, or breaking a rule of `check`.
     """
     try:
-        schema = msgspec.json.decode(data, type=_Schema).schema
-        if schema != SCHEMA:
-            age = "newer" if schema > SCHEMA else "unknown"
-            message = f"{age} schema {schema}; this reportkit reads {SCHEMA}. Update reportkit to read it."
-            raise RecordError(message)
+        _refuse_other(msgspec.json.decode(data, type=_Schema).schema)
         file = msgspec.json.decode(data, type=CaseFile)
         json.loads(data, object_pairs_hook=_without_twins)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except RecordError:
+        raise
+    except (msgspec.DecodeError, ValueError) as error:
         message = f"not a case file of schema {SCHEMA}: {error}"
         raise RecordError(message) from error
     except RecursionError as error:
@@ -253,6 +251,13 @@ def decode(data: bytes) -> CaseFile:
 
 class _Schema(Struct):
     schema: int
+
+
+def _refuse_other(schema: int) -> None:
+    if schema != SCHEMA:
+        age = "newer" if schema > SCHEMA else "unknown"
+        message = f"{age} schema {schema}; this reportkit reads {SCHEMA}. Update reportkit to read it."
+        raise RecordError(message)
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> None:
@@ -293,10 +298,11 @@ def _problems_of_names(file: CaseFile) -> Iterator[str]:
 
 def _problems_of_numbers(file: CaseFile) -> Iterator[str]:
     for number in _numbers(msgspec.to_builtins(file)):
-        if not math.isfinite(number):
+        if isinstance(number, int):
+            if not -(2**63) <= number < 2**63:
+                yield "a whole number is larger than 64 bits hold"
+        elif not math.isfinite(number):
             yield "a number is not finite"
-        if isinstance(number, int) and not -(2**63) <= number < 2**63:
-            yield "a whole number is larger than 64 bits hold"
     counts = {**file.counters, "dropped_pairs": file.telemetry.dropped_pairs, "protocol": file.protocol}
     for name, count in counts.items():
         if count is not None and count < 0:
@@ -469,7 +475,7 @@ def keep(source: Path, results: Path) -> tuple[int, list[tuple[str, str]]]:
     """
     kept = 0
     left: list[tuple[str, str]] = []
-    for path in sorted(source.rglob("*.json")):
+    for path in sorted(_candidates(source)):
         shown = path.relative_to(source).as_posix()
         try:
             file = read(path, source)
