@@ -102,6 +102,9 @@ was not found. `differs` is `digest` (the case's code changed) or `protocol` (ho
 NIGHTLY = "nightly"
 """The lane whose torch changes from day to day: only files of its newest build count."""
 
+_FEWER_DRAWS = 1000
+"""For absolute times, which are shown and not judged."""
+
 _SAME_TORCH = ("torch", "torch_git", "cuda", "cudnn", "triton")
 _SAME_MACHINE = ("driver", "gpu", "cpu", "python")
 
@@ -776,8 +779,7 @@ def _observation(bench: _Bench, stored: Stored, problem: Reason | None) -> Obser
         criteria = bench.criteria
         sides = zip(("eager", "compiled"), _steady(file), strict=True)
         eager, compiled = (
-            _interval(median_draws(times, criteria.draws, bench.seed(file, side)), criteria, "s")
-            for side, times in sides
+            _interval(median_draws(times, _FEWER_DRAWS, bench.seed(file, side)), criteria, "s") for side, times in sides
         )
         unusable = _wrong_result(file) or _no_graphs(file)
         problem = problem or unusable

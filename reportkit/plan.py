@@ -115,8 +115,12 @@ class Experiment:
             if case.experiment != self.id:
                 message = f"case {case.name!r} says experiment {case.experiment!r}, and is in {self.id!r}"
                 raise PlanError(message)
-            if (case.cache == "warm") != (case.follows is not None) or case.follows not in {None, *names}:
-                message = f"case {case.name!r}: a warm case follows another case of its experiment; no other does"
+            cold = {other.name for other in self.cases if other.cache == "cold"}
+            if (case.cache == "warm") != (case.follows is not None) or case.follows not in {None, *cold}:
+                message = f"case {case.name!r}: a warm case follows a cold one of its experiment; no other does"
+                raise PlanError(message)
+            if set(case.cost) != {"full", "smoke"} or min(case.cost.values()) <= 0:
+                message = f"case {case.name!r}: its cost is seconds at each scale, and not {dict(case.cost)}"
                 raise PlanError(message)
 
 
@@ -151,11 +155,17 @@ class Article:
             if twice:
                 message = f"two of one {kind} id: {', '.join(twice)}"
                 raise PlanError(message)
+        known = {experiment.id for experiment in self.experiments}
         for claim in self.claims:
             for where in claim.quantity.cases():
-                if not self.find(where.experiment, where.at(claim.settings[0] if claim.settings else None)):
-                    message = f"claim {claim.id!r} rests on {where}, and no case lies there"
+                if where.experiment not in known:
+                    message = f"claim {claim.id!r} rests on experiment {where.experiment!r}, and there is none"
                     raise PlanError(message)
+                for setting in claim.settings or (None,):
+                    if not self.find(where.experiment, where.at(setting)):
+                        place = f"{where.experiment} at {dict(where.at(setting))}"
+                        message = f"claim {claim.id!r} rests on {place}, and no case lies there"
+                        raise PlanError(message)
 
     @property
     def claims(self) -> tuple[Claim, ...]:

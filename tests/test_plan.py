@@ -1,0 +1,143 @@
+"""Plans that make sense, and wishes about them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import ARTICLE
+from reportkit import plan
+from reportkit.claims import TRUE, Claim, Fact, Where
+from reportkit.plan import Article, Case, Experiment, PlanError, Section
+
+PROJECT = Path(__file__).parent.parent
+
+
+def case(name: str = "a", **fields: Any) -> Case:
+    given: dict[str, Any] = {
+        "experiment": "e",
+        "axes": {"workload": name},
+        "workload": "w",
+        "cost": {"full": 1, "smoke": 1},
+    }
+    return Case(**(given | fields))
+
+
+def experiment(*cases: Case, name: str = "e") -> Experiment:
+    return Experiment(id=name, kind="fact", cases=cases, prepare=lambda _case, _here: dict)
+
+
+def section(*claims: Claim, name: str = "s", experiments: tuple[Experiment, ...] = ()) -> Section:
+    return Section(id=name, number=1, claims=claims, experiments=experiments)
+
+
+def claim(name: str = "c", workload: str = "a", settings: tuple[str, ...] = ()) -> Claim:
+    where = Where("e", {"workload": workload})
+    return Claim(id=name, quantity=Fact(where, "f"), bound=TRUE, on="any", settings=settings)
+
+
+def article(*sections: Section) -> Article:
+    return Article(id="x", lane="2.5", machines=(), sections=sections)
+
+
+@pytest.mark.parametrize(
+    ("cases", "words"),
+    [
+        ((case("A"),), "no valid name"),
+        ((case("a/b"),), "no valid name"),
+        ((case("a" * 70),), "no valid name"),
+        ((case(), case()), "two cases of one name"),
+        ((case(experiment="other"),), "says experiment 'other'"),
+        ((case(cache="warm"),), "a warm case follows"),
+        ((case(follows="e.b"), case("b", cache="cold")), "a warm case follows"),
+        ((case(cache="warm", follows="e.nowhere"),), "a warm case follows"),
+        ((case(cache="warm", follows="e.a"),), "a warm case follows a cold one"),
+        ((case(cache="warm", follows="e.b"), case("b")), "a warm case follows a cold one"),
+        ((case(cost={"full": 1}),), "cost"),
+        ((case(cost={"full": 1, "smoke": 0}),), "cost"),
+    ],
+)
+def test_an_experiment_that_makes_no_sense_is_refused(cases: tuple[Case, ...], words: str) -> None:
+    with pytest.raises(PlanError, match=words):
+        experiment(*cases)
+
+
+def test_a_warm_case_follows_a_cold_one() -> None:
+    assert experiment(case(cache="warm", follows="e.b"), case("b", cache="cold")).cases
+
+
+def test_an_article_without_doubles_and_without_claims_that_rest_on_nothing() -> None:
+    whole = section(claim(), experiments=(experiment(case()),))
+    assert article(whole).claims
+    with pytest.raises(PlanError, match="two of one section id: s"):
+        article(whole, section())
+    with pytest.raises(PlanError, match="two of one claim id: c"):
+        article(whole, section(claim(), name="t"))
+    with pytest.raises(PlanError, match="two of one experiment id: e"):
+        article(whole, section(name="t", experiments=(experiment(case()),)))
+    with pytest.raises(PlanError, match=r"claim 'c' rests on .*, and no case lies there"):
+        article(section(claim(workload="nowhere"), experiments=(experiment(case()),)))
+    with pytest.raises(PlanError, match="claim 'c' rests on experiment 'e', and there is none"):
+        article(section(claim()))
+
+
+def test_every_setting_of_a_claim_has_cases() -> None:
+    cases = (case(axes={"workload": "a", "precision": "d"}),)
+    assert article(section(claim(settings=("d",)), experiments=(experiment(*cases),))).claims
+    with pytest.raises(PlanError, match="no case lies there"):
+        article(section(claim(settings=("d", "t")), experiments=(experiment(*cases),)))
+
+
+def test_names_stand_for_their_cases_in_plan_order() -> None:
+    everything = ARTICLE.select(())
+    assert everything == tuple(case for experiment in ARTICLE.experiments for case in experiment.cases)
+    names = [case.name for case in ARTICLE.select(["table.bert-d-warm-2", "default-backend"])]
+    assert names == ["default-backend.gelu", "table.bert-d-cold-1", "table.bert-d-warm-2"]
+    assert [case.name for case in ARTICLE.select(["resnet50-stable"])] == [
+        f"table.resnet50-d-cold-{number}" for number in range(1, 6)
+    ]
+    # A section stands for what its claims rest on, wherever that lives.
+    assert {case.experiment for case in ARTICLE.select(["ecosystem"])} == {"default-backend", "table"}
+
+
+def test_an_unknown_name_comes_with_the_nearest() -> None:
+    with pytest.raises(PlanError, match=r"'table-resnet5'; did you mean table-resnet50"):
+        ARTICLE.select(["table-resnet5"])
+    assert plan.unknown("lane", "2.6", ["2.4", "2.5"]) == "unknown lane '2.6'; did you mean 2.5, 2.4?"
+    assert plan.unknown("lane", "xyz", ["2.4", "2.5"]) == "unknown lane 'xyz'; known: 2.4, 2.5"
+
+
+def test_axes_match_values_or_any_of_several() -> None:
+    one = case(axes={"workload": "a", "batch": 8})
+    assert one.name == "e.a-8"
+    assert one.matches({})
+    assert one.matches({"workload": "a", "batch": (1, 8)})
+    assert not one.matches({"batch": 1})
+    assert not one.matches({"elsewhere": 1})
+
+
+def test_what_a_claim_needs_is_the_cases_of_all_its_settings() -> None:
+    needed = ARTICLE.needs(next(claim for claim in ARTICLE.claims if claim.id == "table-bert"))
+    assert [case.name for case in needed] == [
+        f"table.bert-{precision}-{process}" for precision in "dt" for process in ("cold-1", "warm-2", "warm-3")
+    ]
+
+
+def test_every_case_of_the_article_says_what_it_costs_at_each_scale() -> None:
+    for one in ARTICLE.select(()):
+        assert set(one.cost) == {"full", "smoke"}
+
+
+def test_an_article_is_loaded_from_its_project_or_missed_by_name(tmp_path: Path) -> None:
+    assert plan.load_article(PROJECT) is ARTICLE
+    with pytest.raises(PlanError, match="run this in the project's root folder"):
+        plan.load_article(tmp_path)
+
+
+def test_values_are_frozen() -> None:
+    with pytest.raises(AttributeError):
+        ARTICLE.lane = "2.4"  # type: ignore[misc]
+    assert replace(ARTICLE, lane="2.4").lane == "2.4"
