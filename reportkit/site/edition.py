@@ -1,0 +1,205 @@
+"""What a build publishes: the article, its case files, the verdicts on them. Loaded and judged once.
+
+Pages ask this for rows and never look at the disk or judge for themselves.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reportkit import lanes, records
+from reportkit.claims import Each, Speedup
+from reportkit.digest import digests
+from reportkit.judge import Criteria, judge, observe
+from reportkit.plan import load_article
+from reportkit.site.texts import Texts, load_texts
+
+if TYPE_CHECKING:
+    from reportkit.claims import Claim
+    from reportkit.judge import Observation, Part, Verdict
+    from reportkit.plan import Article
+    from reportkit.records import Damaged, Stored
+
+DECIDED = ("supported", "refuted", "inconclusive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One lane on one machine at one scale: what was measured there."""
+
+    lane: str
+    machine: str
+    scale: str
+    files: tuple[Stored, ...]
+    local: bool
+    contributed: bool
+
+    @property
+    def first(self) -> str:
+        """The day of the oldest file."""
+        return min(stored.file.provenance.started for stored in self.files)[:10]
+
+    @property
+    def last(self) -> str:
+        """The day of the newest file."""
+        return max(stored.file.provenance.started for stored in self.files)[:10]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """A workload's speedup in one lane, with what it is a gain upon."""
+
+    claim: str
+    workload: str
+    setting: str | None
+    verdict: Verdict
+    part: Part
+    eager: Observation | None
+    """The newest file that the speedup rests on; None where none was timed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edition:
+    """Everything that the pages of both languages are made from."""
+
+    project: Path
+    article: Article
+    lanes: tuple[str, ...]
+    stored: tuple[Stored, ...]
+    damaged: tuple[Damaged, ...]
+    verdicts: tuple[Verdict, ...]
+    observations: tuple[Observation, ...]
+    criteria: Criteria
+    texts: Mapping[str, Texts]
+
+    @functools.cached_property
+    def by_path(self) -> Mapping[str, Stored]:
+        """Every case file by its path."""
+        return {stored.path: stored for stored in self.stored}
+
+    @functools.cached_property
+    def observed(self) -> Mapping[str, Observation]:
+        """The observation of each file that counts, by its path."""
+        return {observation.stored.path: observation for observation in self.observations}
+
+    @functools.cached_property
+    def claims(self) -> Mapping[str, Claim]:
+        """Every claim by its id."""
+        return {claim.id: claim for claim in self.article.claims}
+
+    def of(self, claim: str, lane: str | None = None) -> tuple[Verdict, ...]:
+        """Return a claim's verdicts, in one lane or all, those that count more first within a lane."""
+        found = [v for v in self.verdicts if v.claim == claim and lane in {None, v.lane}]
+        return tuple(sorted(found, key=lambda v: (self.lanes.index(v.lane), _rank(v))))
+
+    def shown(self, claim: str) -> tuple[Verdict, ...]:
+        """Return a claim's verdicts but those that say no more than that a machine has no GPU, where others say more."""
+        found = self.of(claim)
+        return tuple(
+            v for v in found if v.reason.code != "needs-gpu" or sum(other.lane == v.lane for other in found) == 1
+        )
+
+    def headline(self, claim: str) -> Verdict:
+        """Return the verdict that speaks for a claim: of the article's lane, on the machine that counts most."""
+        return self.of(claim, self.article.lane)[0]
+
+    def counts(self, verdict: Verdict) -> bool:
+        """Return whether a verdict is in the tally: full scale, on one of the article's own machines."""
+        return verdict.scale == "full" and not verdict.contributed
+
+    @functools.cached_property
+    def measured(self) -> tuple[Measured, ...]:
+        """What was measured, by lane, machine and scale; the article's machines at full scale first."""
+        groups: dict[tuple[str, str, str], list[Stored]] = {}
+        for stored in self.stored:
+            file = stored.file
+            groups.setdefault((file.lane, file.machine, file.scale), []).append(stored)
+        found = [
+            Measured(
+                lane=lane,
+                machine=machine,
+                scale=scale,
+                files=tuple(files),
+                local=any(stored.local for stored in files),
+                contributed=machine not in self.article.machines,
+            )
+            for (lane, machine, scale), files in groups.items()
+        ]
+        known = {lane: place for place, lane in enumerate(self.lanes)}
+        return tuple(
+            sorted(found, key=lambda m: (m.scale != "full", m.contributed, m.machine, known.get(m.lane, 99), m.lane))
+        )
+
+    @functools.cached_property
+    def timed(self) -> tuple[Timed, ...]:
+        """Every speedup that a claim asks for and that has an interval, at full scale."""
+        found = []
+        for claim in self.article.claims:
+            for verdict in self.of(claim.id):
+                if verdict.scale != "full":
+                    continue
+                for part in verdict.parts:
+                    where = _speedup(claim, part)
+                    if where and part.interval:
+                        found.append(
+                            Timed(
+                                claim=claim.id,
+                                workload=where,
+                                setting=part.setting,
+                                verdict=verdict,
+                                part=part,
+                                eager=next(
+                                    (self.observed[p] for p in part.files if p in self.observed and self.observed[p].eager),
+                                    None,
+                                ),
+                            )
+                        )
+        return tuple(found)
+
+
+def _speedup(claim: Claim, part: Part) -> str | None:
+    """Return the workload whose speedup the part is, or None where it is another quantity."""
+    quantity = claim.quantity
+    if isinstance(quantity, Each):
+        quantity = quantity.parts.get(part.label, quantity)
+    return str(quantity.where.axes.get("workload", part.label)) if isinstance(quantity, Speedup) else None
+
+
+def _rank(verdict: Verdict) -> tuple[bool, bool, bool, bool, str]:
+    return (
+        verdict.scale != "full",
+        verdict.contributed,
+        verdict.outcome not in DECIDED,
+        verdict.local,
+        verdict.machine or "~",
+    )
+
+
+@functools.cache
+def load_edition(project: Path) -> Edition:
+    """Return the edition of the project as it is on disk; once a process, for both languages.
+
+    Raises:
+        PlanError: the plan, a translation or a label is at fault; the message says where.
+    """
+    article = load_article(project)
+    texts = load_texts(project, article)
+    stored, damaged = records.load(project)
+    order = tuple(lane.id for lane in lanes.lanes(project))
+    digest_now = digests(article)
+    criteria = Criteria()
+    return Edition(
+        project=project,
+        article=article,
+        lanes=order,
+        stored=tuple(stored),
+        damaged=tuple(damaged),
+        verdicts=judge(article, stored, order, digest_now, criteria),
+        observations=observe(article, stored, digest_now, criteria),
+        criteria=criteria,
+        texts=texts,
+    )

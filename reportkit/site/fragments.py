@@ -1,0 +1,745 @@
+"""What a prose page may ask for by name: every number in prose, and every chart, comes from here.
+
+A page in docs/ writes `{{ answer() }}` or `{{ claims("benchmarks") }}`; it can name nothing else. A
+name or an id that does not exist fails the build. Where nothing is measured yet, a fragment says so.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import math
+import re
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reportkit import judge, lanes
+from reportkit.judge import REASONS, Interval
+from reportkit.plan import PlanError, unknown
+from reportkit.quantity import format_interval, format_quantity, format_seconds
+from reportkit.records import PROTOCOL
+from reportkit.site import charts, lines
+from reportkit.site.edition import DECIDED, Edition, Measured, Timed
+from reportkit.site.markup import NOTHING, Html, element, escape, join, link, prose, relative
+from reportkit.site.texts import LANGUAGES, Texts
+
+if TYPE_CHECKING:
+    from reportkit.claims import Claim
+    from reportkit.judge import Outcome
+    from reportkit.records import Stored
+
+FIRST_CALL = "first_call"
+"""The metric of a first compiled call in a case file."""
+
+_ON_ITS_MERITS = ("inside", "outside", "straddles", "depends-on-setting")
+
+
+@dataclass(frozen=True)
+class Fragments:
+    """The fragments of one page in one language."""
+
+    edition: Edition
+    texts: Texts
+    at: str
+    """The page, below the language's root: `article/benchmarks.md`."""
+
+    def names(self) -> Mapping[str, Callable[..., str]]:
+        """Return everything that prose can ask for, by name."""
+        return {
+            name: getattr(self, name)
+            for name in (
+                "answer",
+                "bound",
+                "claims",
+                "columns",
+                "criteria",
+                "damage",
+                "damaged_figures",
+                "decisions",
+                "drawing_legend",
+                "first_calls",
+                "lane_table",
+                "machines",
+                "measured",
+                "outcomes",
+                "protocol",
+                "reasons",
+                "sections",
+                "speedups",
+                "statement",
+                "tally",
+                "times",
+                "verdict",
+            )
+        }
+
+    # -- home
+
+    def answer(self) -> Html:
+        """Return the answer in one computed sentence, or honest words where there is none yet."""
+        return element("p", self._answer(), class_="rk-answer") + self._fill()
+
+    def _answer(self) -> Html:
+        timed = self._headline()
+        if timed:
+            best, worst = max(timed, key=_centre), min(timed, key=_centre)
+            threshold = self.edition.criteria.no_difference[1]
+            gains = [one.part.interval is not None and one.part.interval.low > threshold for one in timed]
+            details = {
+                "machine": self._gpu(best),
+                "lane": best.verdict.lane,
+                "best_name": self._timed_name(best),
+                "best": _figure(best),
+                "worst_name": self._timed_name(worst),
+                "worst": _figure(worst),
+            }
+            if len(timed) == 1:
+                first = self._first_call(best)
+                if first is not None:
+                    shown = format_seconds(Interval(low=first, centre=first, high=first, unit="s"))
+                    return prose(self.texts("answer.one-yes" if all(gains) else "answer.one-no", first=shown, **details))
+            return prose(self.texts(f"answer.{'yes' if all(gains) else 'mixed' if any(gains) else 'no'}", **details))
+        lane = self.edition.article.lane
+        measured = self.edition.measured
+        full = [one for one in measured if one.scale == "full" and one.lane == lane]
+        if full:
+            return prose(self.texts("answer.undecided", machine=full[0].machine, lane=lane))
+        if measured:
+            return prose(self.texts("answer.smoke", machine=", ".join(dict.fromkeys(m.machine for m in measured))))
+        return prose(self.texts("answer.nothing"))
+
+    def _fill(self) -> Html:
+        if self._headline():
+            return NOTHING
+        command = f'nox -s "experiments({self.edition.article.lane})" report'
+        return Html(element("p", prose(self.texts("answer.fill"))) + _code(command))
+
+    def _headline(self) -> list[Timed]:
+        """Return the speedups that the answer is made of: the article's lane, the machine that counts most, judged."""
+        timed = [
+            one
+            for one in self.edition.timed
+            if one.verdict.lane == self.edition.article.lane and one.part.reason.code in _ON_ITS_MERITS
+        ]
+        own = [one for one in timed if not one.verdict.contributed] or timed
+        machine = own[0].verdict.machine if own else None
+        return [one for one in own if one.verdict.machine == machine]
+
+    def machines(self) -> Html:
+        """Return the GPUs that full-scale figures come from, by name, or words for none."""
+        names: dict[str, str] = {}
+        for one in self.edition.measured:
+            if one.scale == "full":
+                environment = one.files[-1].file.environment
+                names[one.machine] = (environment.gpu if environment else None) or one.machine
+        if not names:
+            return prose(self.texts("home.no-gpu"))
+        return join([join([escape(gpu), escape(f" ({name})")]) for name, gpu in names.items()], ", ")
+
+    def speedups(self) -> Html:
+        """Return the chart of speedups: a row a workload, a mark a lane."""
+        headline = self._headline()
+        if not headline:
+            return element("p", prose(self.texts("home.chart-none")), class_="rk-none")
+        machine = headline[0].verdict.machine
+        timed = [
+            one
+            for one in self.edition.timed
+            if one.verdict.machine == machine and one.part.reason.code in _ON_ITS_MERITS
+        ]
+        order = [self._row_name(one) for one in sorted(headline, key=_centre, reverse=True)]
+        rows: list[charts.Row] = []
+        for one in sorted(timed, key=lambda one: self.edition.lanes.index(one.verdict.lane)):
+            interval, eager = one.part.interval, one.eager and one.eager.eager
+            if interval:
+                rows.append(
+                    {
+                        "row": self._row_name(one),
+                        "lane": one.verdict.lane,
+                        "low": interval.low,
+                        "centre": interval.centre,
+                        "high": interval.high,
+                        "shown": _figure(one),
+                        "eager": format_seconds(eager) if eager else "",
+                    }
+                )
+        rows.sort(key=lambda row: order.index(str(row["row"])) if row["row"] in order else len(order))
+        used = [lane for lane in self.edition.lanes if any(row["lane"] == lane for row in rows)]
+        words = self._chart_words(rows="workload", x="speedup")
+        return self._chart(
+            "speedups",
+            "home.chart-title",
+            "home.chart-description",
+            charts.speedups(rows, used, words),
+            charts.table(
+                [(str(r["row"]), str(r["lane"]), str(r["shown"]), str(r["eager"])) for r in rows],
+                [self.texts(f"chart.{key}") for key in ("workload", "lane", "speedup", "eager")],
+            ),
+        )
+
+    def columns(self) -> Html:
+        """Return what pays, what doesn't and what depends, each line with a link to its evidence."""
+        low, high = self.edition.criteria.no_difference
+        found: dict[str, list[Html]] = {"pays": [], "does-not": [], "depends": []}
+        for one in sorted(self._headline(), key=_centre, reverse=True):
+            interval = one.part.interval
+            if interval is None:
+                continue
+            within = low <= interval.low and interval.high <= high
+            kind = "pays" if interval.low > high else "does-not" if interval.high < 1 or within else "depends"
+            figure = join([self._to_claim(one), escape(" "), lines.number(interval)])
+            found[kind].append(figure)
+        found["depends"] += self._earned_back()
+        return element(
+            "div",
+            *(
+                element(
+                    "section",
+                    element("h2", prose(self.texts(f"home.{kind}")), id=f"home-{kind}"),
+                    element("ul", *(element("li", item) for item in items))
+                    if items
+                    else element("p", prose(self.texts(f"home.{kind}-none")), class_="rk-none"),
+                )
+                for kind, items in found.items()
+            ),
+            class_="rk-columns",
+        )
+
+    def _earned_back(self) -> list[Html]:
+        """Return after how many calls each workload, in its first setting, has earned its first call back."""
+        items, seen = [], set()
+        for one in self._headline():
+            first = self._first_call(one)
+            if one.workload in seen or first is None or not one.eager or not one.eager.eager or not one.eager.compiled:
+                continue
+            seen.add(one.workload)
+            gain = one.eager.eager.centre - one.eager.compiled.centre
+            shown = format_seconds(Interval(low=first, centre=first, high=first, unit="s"))
+            name = self.texts.name("workload", one.workload)
+            text = (
+                self.texts("home.earned-back", name=name, first=shown, calls=_round(first / gain))
+                if gain > 0
+                else self.texts("home.never-earned-back", name=name, first=shown)
+            )
+            items.append(link(prose(text), self.at, f"claims/{one.claim}.md"))
+        return items
+
+    def _first_call(self, one: Timed) -> float | None:
+        """Return the median first call on empty caches behind a speedup's lane, machine, workload and setting."""
+        if one.eager is None:
+            return None
+        like = one.eager.stored.file
+        seconds = [
+            sample
+            for stored, cache in self._first_call_files(like.lane, like.machine, like.scale)
+            if cache == "cold"
+            and stored.file.axes.get("workload") == one.workload
+            and (one.setting is None or stored.file.axes.get("precision") == one.setting)
+            for sample in stored.file.measurements[FIRST_CALL].samples
+        ]
+        return statistics.median(seconds) if seconds else None
+
+    def tally(self) -> Html:
+        """Return the verdicts on the article's own lane and machines as one bar, each part a link."""
+        article = self.edition.article
+        verdicts = [self.edition.headline(claim.id) for claim in article.claims if claim.bound.kind != "shown"]
+        counted: dict[Outcome, int] = {}
+        for verdict in verdicts:
+            outcome: Outcome = verdict.outcome if self.edition.counts(verdict) or verdict.outcome == "not-testable" else "not-measured"
+            counted[outcome] = counted.get(outcome, 0) + 1
+        parts = [(outcome, counted[outcome]) for outcome in lines.SIGNS if counted.get(outcome)]
+        names = ", ".join(article.machines)
+        elsewhere = [v for v in verdicts if not self.edition.counts(v) and v.outcome in DECIDED and v.scale == "smoke"]
+        return join(
+            [
+                element(
+                    "ul",
+                    *(
+                        element(
+                            "li",
+                            link(
+                                join(
+                                    [
+                                        element("span", escape(lines.SIGNS[outcome]), aria_hidden="true"),
+                                        element("strong", escape(count)),
+                                        prose(self.texts(f"outcome.{outcome}")),
+                                    ],
+                                    " ",
+                                ),
+                                self.at,
+                                f"ledger.md#{outcome}",
+                            ),
+                            class_=f"rk-{outcome}",
+                            style=f"flex-grow:{count}",
+                        )
+                        for outcome, count in parts
+                    ),
+                    class_="rk-tally",
+                    aria_label=self.texts("home.tally"),
+                ),
+                element(
+                    "p",
+                    prose(self.texts("home.tally-scope", lane=article.lane, machines=names, count=len(verdicts))),
+                    *(
+                        [
+                            escape(" "),
+                            prose(
+                                self.texts(
+                                    "home.tally-elsewhere",
+                                    supported=sum(v.outcome == "supported" for v in elsewhere),
+                                    refuted=sum(v.outcome == "refuted" for v in elsewhere),
+                                )
+                            ),
+                        ]
+                        if elsewhere
+                        else []
+                    ),
+                    class_="rk-small",
+                ),
+            ]
+        )
+
+    def measured(self) -> Html:
+        """Return what was measured on what and when, and how each lane without anything is filled."""
+        head = ("lane", "machine", "on", "torch", "cases", "when")
+        keys = {"lane": "ledger.lane", "machine": "ledger.machine"}
+        rows = [self._measured_row(one) for one in self.edition.measured]
+        for lane in self.edition.lanes:
+            if not any(one.lane == lane for one in self.edition.measured):
+                rows.append(
+                    element(
+                        "tr",
+                        element("th", escape(lane), scope="row"),
+                        element(
+                            "td",
+                            prose(self.texts("home.not-yet")),
+                            escape("; "),
+                            prose(self.texts("home.fill")),
+                            escape(" "),
+                            element("code", escape(f'nox -s "experiments({lane})"')),
+                            colspan=len(head) - 1,
+                        ),
+                        class_="rk-not-measured",
+                    )
+                )
+        return scroll(
+            element(
+                "table",
+                element(
+                    "thead",
+                    element(
+                        "tr",
+                        *(
+                            element("th", prose(self.texts(keys.get(name, f"home.{name}"))), scope="col")
+                            for name in head
+                        ),
+                    ),
+                ),
+                element("tbody", *rows),
+                class_="rk-table rk-measured",
+            )
+        )
+
+    def _measured_row(self, one: Measured) -> Html:
+        newest = one.files[-1].file.environment
+        cases = sum(stored.file.status == "complete" for stored in one.files)
+        marks = [
+            lines.flag(self.texts, name)
+            for name, holds in (
+                ("smoke", one.scale == "smoke"),
+                ("local", one.local),
+                ("contributed", one.contributed and one.scale == "full"),
+            )
+            if holds
+        ]
+        when = one.first if one.first == one.last else f"{one.first} \u2013 {one.last}"
+        return element(
+            "tr",
+            element("th", escape(one.lane), scope="row"),
+            element("td", escape(one.machine), escape(" "), join(marks, " ")),
+            element("td", escape((newest.gpu or newest.cpu) if newest else "")),
+            element("td", escape(newest.torch if newest else "")),
+            element("td", escape(f"{cases} / {len(one.files)}"), class_="rk-number"),
+            element("td", escape(when)),
+        )
+
+    def damage(self) -> Html:
+        """Return a line on damaged case files with a link to the list, or nothing where there are none."""
+        count = len(self.edition.damaged)
+        if not count:
+            return NOTHING
+        return element(
+            "p",
+            prose(self.texts("home.damage" if count == 1 else "home.damage-many", count=count)),
+            escape(" "),
+            link(prose(self.texts("home.damage-link")), self.at, "ledger.md#damaged"),
+            class_="rk-damage",
+            role="note",
+        )
+
+    # -- the article
+
+    def sections(self) -> Html:
+        """Return the article's sections as a list: number, title, and the verdicts on its claims."""
+        items = []
+        for section in self.edition.article.sections:
+            verdicts = [self.edition.headline(claim.id) for claim in section.claims]
+            items.append(
+                element(
+                    "li",
+                    element(
+                        "div",
+                        escape(f"{self.texts('article.section', number=section.number)} "),
+                        link(prose(self.texts.sections[section.id]), self.at, f"article/{section.id}.md"),
+                        class_="rk-line-head",
+                    ),
+                    element("div", join([lines.chip(self.texts, verdict.outcome) for verdict in verdicts], " ")),
+                    class_="rk-section",
+                )
+            )
+        return element("ul", *items, class_="rk-sections")
+
+    def claims(self, section: str) -> Html:
+        """Return a section's claims, a line each."""
+        found = [one for one in self.edition.article.sections if one.id == section]
+        if not found:
+            raise PlanError(unknown("section", section, [one.id for one in self.edition.article.sections]))
+        line = lines.Line(self.edition, self.texts, self.at)
+        return element("ul", *(line(claim) for claim in found[0].claims), class_="rk-lines")
+
+    def statement(self, claim: str) -> Html:
+        """Return a claim's statement, a link to its page."""
+        self._claim(claim)
+        return link(prose(self.texts.claims[claim].statement), self.at, f"claims/{claim}.md")
+
+    def verdict(self, claim: str) -> Html:
+        """Return a claim's headline verdict in words, a link to its page."""
+        found = self._claim(claim)
+        return link(
+            lines.sentence(self.texts, found, self.edition.headline(claim)), self.at, f"claims/{claim}.md"
+        )
+
+    def bound(self, claim: str) -> Html:
+        """Return a claim's bound in words."""
+        return prose(lines.bound(self.texts, self._claim(claim)))
+
+    def damaged_figures(self) -> Html:
+        """Return the figures that the copy of the article has damaged, and what each is read as."""
+        rows = [
+            (link(prose(text.source), self.at, f"claims/{claim}.md"), text.printed, text.taken)
+            for claim, text in self.texts.claims.items()
+            if text.printed and text.taken
+        ]
+        return scroll(
+            element(
+                "table",
+                element(
+                    "thead",
+                    element(
+                        "tr",
+                        *(element("th", prose(self.texts(f"article.{key}")), scope="col") for key in ("row", "printed", "taken")),
+                    ),
+                ),
+                element(
+                    "tbody",
+                    *(
+                        element(
+                            "tr",
+                            element("th", row, scope="row"),
+                            element("td", element("del", escape(printed)), class_="rk-number"),
+                            element("td", escape(taken), class_="rk-number"),
+                        )
+                        for row, printed, taken in rows
+                    ),
+                ),
+                class_="rk-table",
+            )
+        )
+
+    def times(self, experiment: str) -> Html:
+        """Return the chart of both absolute times of an experiment's cases, on the article's lane."""
+        place = self._best_place()
+        rows: list[charts.Row] = []
+        for one in self.edition.observations:
+            file = one.stored.file
+            if place and (file.lane, file.machine, file.scale) == place and file.experiment == experiment:
+                if one.eager and one.compiled:
+                    rows.append(
+                        {
+                            "row": self._case_name(file.axes),
+                            "eager": one.eager.centre,
+                            "compiled": one.compiled.centre,
+                            "shown": f"{format_seconds(one.eager)} / {format_seconds(one.compiled)}",
+                        }
+                    )
+        if not place or not rows:
+            return element("p", prose(self.texts("chart.times-none", lane=self.edition.article.lane)), class_="rk-none")
+        factor, unit = _unit(max(float(row["eager"]) for row in rows))
+        scaled = [{**row, **{side: float(row[side]) / factor for side in ("eager", "compiled")}} for row in rows]
+        return self._chart(
+            "times",
+            "chart.times-title",
+            "chart.times-description",
+            charts.pairs(scaled, self._chart_words(rows="workload", x="time"), unit),
+            charts.table(
+                [(str(row["row"]), *str(row["shown"]).split(" / ")) for row in rows],
+                [self.texts(f"chart.{key}") for key in ("workload", "eager", "compiled")],
+            ),
+            lane=place[0],
+            machine=place[1],
+        )
+
+    def first_calls(self, experiment: str) -> Html:
+        """Return the chart of first calls, cold against warm, of an experiment on the article's lane."""
+        place = self._best_place()
+        files = [
+            (stored, cache)
+            for stored, cache in (self._first_call_files(*place) if place else [])
+            if stored.file.experiment == experiment
+        ]
+        if not place or not files:
+            return element("p", prose(self.texts("chart.first-none", lane=self.edition.article.lane)), class_="rk-none")
+        return self.first_call_chart(files, "chart.first-title", "chart.first-description", lane=place[0], machine=place[1])
+
+    def first_call_chart(
+        self, files: list[tuple[Stored, str]], title: str, description: str, **details: str
+    ) -> Html:
+        """Return a chart of the first calls in these files."""
+        rows: list[charts.Row] = [
+            {
+                "row": self._case_name(stored.file.axes),
+                "cache": cache,
+                "process": str(stored.file.axes.get("process", stored.file.case)),
+                "time": sample,
+            }
+            for stored, cache in files
+            for sample in stored.file.measurements[FIRST_CALL].samples
+        ]
+        return self._chart(
+            "first-calls",
+            title,
+            description,
+            charts.first_calls(rows, self._chart_words(rows="workload", x="first-call", side="caches")),
+            charts.table(
+                [
+                    (str(row["row"]), self.texts(f"chart.{row['cache']}"), str(row["process"]), f"{float(row['time']):.3g} s")
+                    for row in rows
+                ],
+                [self.texts(f"chart.{key}") for key in ("workload", "caches", "process", "first-call")],
+            ),
+            **details,
+        )
+
+    def _first_call_files(self, lane: str, machine: str, scale: str) -> list[tuple[Stored, str]]:
+        """Return the current files with a first call, and on which caches each was made."""
+        caches = {case.name: case.cache for e in self.edition.article.experiments for case in e.cases}
+        return [
+            (one.stored, caches[one.case])
+            for one in self.edition.observations
+            if (one.stored.file.lane, one.stored.file.machine, one.stored.file.scale) == (lane, machine, scale)
+            and FIRST_CALL in one.stored.file.measurements
+            and caches.get(one.case) in {"cold", "warm"}
+        ]
+
+    def _best_place(self) -> tuple[str, str, str] | None:
+        """Return lane, machine and scale of the article's headline, or None where it was not measured."""
+        for one in self.edition.measured:
+            if one.lane == self.edition.article.lane and one.scale == "full":
+                return one.lane, one.machine, one.scale
+        return None
+
+    # -- method
+
+    def criteria(self) -> Html:
+        """Return every threshold of the judge as it is in force, with what it is."""
+        fields = [field.name for field in dataclasses.fields(self.edition.criteria)]
+        if self.texts.language == LANGUAGES[0]:
+            meanings = docstrings(judge.Criteria)
+        else:
+            meanings = {name: self.texts(f"criteria.{name}") for name in fields}
+        return self._table(
+            ("threshold", "value", "means"),
+            [
+                (
+                    element("code", escape(name)),
+                    escape(_criterion(getattr(self.edition.criteria, name))),
+                    prose(meanings.get(name, "")),
+                )
+                for name in fields
+            ],
+        )
+
+    def protocol(self) -> Html:
+        """Return the number of the timing protocol in force."""
+        return escape(PROTOCOL)
+
+    def reasons(self) -> Html:
+        """Return every reason code with its sentence."""
+        return self._table(
+            ("code", "sentence"),
+            [
+                (element("code", escape(code)), prose(re.sub(r"\{(\w+)\}", r"[\1]", self.texts.labels[f"reason.{code}"])))
+                for code in REASONS
+            ],
+        )
+
+    def outcomes(self) -> Html:
+        """Return every outcome as it looks on a page, with its meaning."""
+        return element(
+            "dl",
+            *(
+                join([element("dt", lines.chip(self.texts, outcome)), element("dd", prose(self.texts(f"outcome-means.{outcome}")))])
+                for outcome in lines.SIGNS
+            ),
+            class_="rk-outcomes",
+        )
+
+    def drawing_legend(self) -> Html:
+        """Return the sentence that explains the drawing."""
+        return prose(self.texts("drawing.legend"))
+
+    def lane_table(self) -> Html:
+        """Return every lane with the PyTorch it pins and how it is measured."""
+        return self._table(
+            ("lane", "torch", "repeat"),
+            [
+                (
+                    element("strong", escape(lane.id)),
+                    escape(lane.torch or self.texts("method.newest")),
+                    element("code", escape(f'nox -s "experiments({lane.id})"')),
+                )
+                for lane in lanes.lanes(self.edition.project)
+            ],
+            keys={"lane": "ledger.lane", "torch": "home.torch", "repeat": "method.measure"},
+        )
+
+    def decisions(self) -> Html:
+        """Return the decisions as a list, from the pages that lie beside this one."""
+        folder = self.edition.project / "docs" / self.texts.language / Path(self.at).parent
+        pages = sorted(page for page in folder.glob("[0-9]*.md"))
+        return element(
+            "ol",
+            *(
+                element("li", element("a", prose(title(page)), href=relative(self.at, f"{Path(self.at).parent}/{page.name}")))
+                for page in pages
+            ),
+            class_="rk-decisions",
+        )
+
+    # -- shared
+
+    def _claim(self, claim: str) -> Claim:
+        if claim not in self.edition.claims:
+            raise PlanError(unknown("claim", claim, self.edition.claims))
+        return self.edition.claims[claim]
+
+    def _to_claim(self, one: Timed) -> Html:
+        return link(escape(self._timed_name(one)), self.at, f"claims/{one.claim}.md")
+
+    def _timed_name(self, one: Timed, around: str = "{} ({})") -> str:
+        named = self.texts.name("workload", one.workload)
+        return around.format(named, self.texts.name("precision", one.setting)) if one.setting else named
+
+    def _row_name(self, one: Timed) -> str:
+        return self._timed_name(one, f"{{}}{lines.SEPARATOR}{{}}")
+
+    def _gpu(self, one: Timed) -> str:
+        """Return the GPU that a speedup was measured on, or the machine's name where the file has none."""
+        environment = one.eager.stored.file.environment if one.eager else None
+        return str((environment and environment.gpu) or one.verdict.machine)
+
+    def _case_name(self, axes: Mapping[str, object]) -> str:
+        return lines.SEPARATOR.join(self.texts.name(axis, axes[axis]) for axis in ("workload", "precision") if axis in axes)
+
+    def _chart_words(self, **roles: str) -> dict[str, str]:
+        words = {key: self.texts(f"chart.{key}") for key in ("eager", "compiled", "lane", "side", "cold", "warm", "process")}
+        return words | {role: self.texts(f"chart.{key}") for role, key in roles.items()}
+
+    def _chart(self, id_: str, title_: str, description: str, spec: dict[str, object], table: Html, **details: str) -> Html:
+        chart = charts.Chart(
+            id=id_,
+            title=self.texts(title_, **details),
+            description=self.texts(description),
+            spec=spec,
+            table=table,
+        )
+        return charts.figure(chart, self.texts("chart.data"))
+
+    def _table(
+        self, head: tuple[str, ...], rows: list[tuple[Html, ...]], keys: Mapping[str, str] | None = None
+    ) -> Html:
+        keys = keys or {}
+        return scroll(
+            element(
+                "table",
+                element(
+                    "thead",
+                    element(
+                        "tr",
+                        *(element("th", prose(self.texts(keys.get(key, f"method.{key}"))), scope="col") for key in head),
+                    ),
+                ),
+                element("tbody", *(element("tr", *(element("td", cell) for cell in row)) for row in rows)),
+                class_="rk-table",
+            )
+        )
+
+
+def scroll(table: Html) -> Html:
+    """Return a table that scrolls inside itself where the screen is narrower."""
+    return element("div", table, class_="rk-scroll", tabindex="0")
+
+
+def title(page: Path) -> str:
+    """Return a prose page's first heading."""
+    found = re.search(r"^# +(.+?)(?: *\{#.*\})?$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else page.stem
+
+
+def docstrings(kind: type) -> dict[str, str]:
+    """Return what stands below each field of a class: its docstring, as one line."""
+    body = ast.parse(inspect.getsource(kind)).body[0]
+    found: dict[str, str] = {}
+    statements = body.body if isinstance(body, ast.ClassDef) else []
+    for field, below in zip(statements, statements[1:], strict=False):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(below, ast.Expr)
+            and isinstance(below.value, ast.Constant)
+        ):
+            found[field.target.id] = " ".join(str(below.value.value).split())
+    return found
+
+
+def _criterion(value: object) -> str:
+    if isinstance(value, tuple):
+        return " \u2013 ".join(str(one) for one in value)
+    return str(value)
+
+
+def _centre(one: Timed) -> float:
+    return one.part.interval.centre if one.part.interval else math.nan
+
+
+def _figure(one: Timed) -> str:
+    interval = one.part.interval
+    return f"{format_quantity(interval)} {format_interval(interval)}" if interval else ""
+
+
+def _round(count: float) -> str:
+    """Return a count to two figures, with its thousands parted: `12,000`."""
+    return f"{int(float(f'{count:.1e}')):,}"
+
+
+def _unit(longest: float) -> tuple[float, str]:
+    return (1.0, "s") if longest >= 1 else (1e-3, "ms") if longest >= 1e-3 else (1e-6, "\u00b5s")  # noqa: PLR2004 -- SI
+
+
+def _code(command: str) -> Html:
+    return element("pre", element("code", escape(command)), class_="rk-command")
+

@@ -1,0 +1,285 @@
+"""What a verdict looks like wherever it stands: chip, figures, drawing, sentence, and the line of all four.
+
+Home, sections, ledger and claim pages are made of these, so that a verdict reads the same everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from reportkit.claims import Each, Fact, FirstCall, Ratio, Speedup, Spread
+from reportkit.quantity import format_bound, format_interval, format_quantity, format_share
+from reportkit.site.drawing import Domain, domain, draw
+from reportkit.site.markup import NOTHING, Html, element, escape, join, link, prose
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reportkit.claims import Claim, Quantity, Where
+    from reportkit.judge import Interval, Outcome, Part, Reason, Verdict
+    from reportkit.site.edition import Edition
+    from reportkit.site.texts import Texts
+
+SIGNS: Mapping[Outcome, str] = {
+    "supported": "\u2713",
+    "refuted": "\u2715",
+    "inconclusive": "\u2248",
+    "not-measured": "\u25cb",
+    "not-testable": "\u2013",
+    "shown": "\u00b7",
+}
+"""A shape for each outcome: colour never stands alone."""
+
+SEPARATOR = ", "
+"""Between the parts of a row's name; charts break their labels there."""
+
+_SHARES = ("noise", "ceiling", "dropped")
+
+
+def chip(texts: Texts, outcome: Outcome, *, large: bool = False) -> Html:
+    """Return the outcome as a word with its sign, in its colour."""
+    return element(
+        "span",
+        element("span", escape(SIGNS[outcome]), aria_hidden="true"),
+        prose(texts(f"outcome.{outcome}")),
+        class_=f"rk-chip rk-{outcome}{' rk-chip-large' if large else ''}",
+    )
+
+
+def flags(texts: Texts, verdict: Verdict) -> Html:
+    """Return what a reader must know before believing a verdict: smoke, local, contributed, stale, dirty, failed."""
+    found = [
+        name
+        for name, holds in (
+            ("smoke", bool(verdict.files) and verdict.scale == "smoke"),
+            ("local", bool(verdict.files) and verdict.local),
+            ("contributed", bool(verdict.files) and verdict.contributed and verdict.scale == "full"),
+            ("stale", verdict.reason.code == "stale"),
+            ("dirty", verdict.reason.code == "dirty"),
+            ("failed", verdict.reason.code == "failed"),
+        )
+        if holds
+    ]
+    return join([flag(texts, name) for name in found], " ")
+
+
+def flag(texts: Texts, name: str) -> Html:
+    """Return one such mark, with its meaning as a title."""
+    return element("span", prose(texts(f"flag.{name}")), class_="rk-flag", title=texts(f"flag.{name}-means"))
+
+
+def value(texts: Texts, thing: Verdict | Part) -> Html:
+    """Return what was measured: centre and interval, or what was found."""
+    if thing.interval:
+        return number(thing.interval)
+    held, every = facts(thing)
+    if not every:
+        return NOTHING
+    every = max(every, len(getattr(thing, "parts", ())))  # Those nobody could look at are not as claimed either.
+    if every == 1:
+        return prose(texts("verdict.fact-held" if held else "verdict.fact-failed"))
+    return prose(texts("verdict.facts", held=held, all=every))
+
+
+def number(interval: Interval) -> Html:
+    """Return a centre with its interval in brackets."""
+    return element(
+        "span",
+        element("strong", escape(format_quantity(interval))),
+        escape(" "),
+        element("span", escape(format_interval(interval)), class_="rk-ends"),
+        class_="rk-figure",
+    )
+
+
+def facts(thing: Verdict | Part) -> tuple[int, int]:
+    """Return how many findings are as claimed, and how many there are; of those that were looked for."""
+    parts = getattr(thing, "parts", None) or ((thing,) if hasattr(thing, "holds") else ())
+    judged = [part for part in parts if part.holds is not None]
+    return sum(part.outcome == "supported" for part in judged), len(judged)
+
+
+def bound(texts: Texts, claim: Claim) -> str:
+    """Return a claim's bound in words."""
+    words = {key.removeprefix("bound."): text for key, text in texts.labels.items() if key.startswith("bound.")}
+    return format_bound(claim.bound, unit(claim.quantity), words)
+
+
+def unit(quantity: Quantity) -> Literal["s", "x"]:
+    """Return the unit of a quantity: seconds for a level of time, else a ratio."""
+    if isinstance(quantity, Each):
+        return unit(next(iter(quantity.parts.values())))
+    return "s" if isinstance(quantity, FirstCall) else "x"
+
+
+def reason(texts: Texts, why: Reason) -> str:
+    """Return the sentence for a reason code, filled with its details."""
+    details = {
+        key: format_share(float(detail)) if key in _SHARES else str(detail).replace("`", "'")
+        for key, detail in why.details.items()
+    }
+    for key in ("supported", "refuted"):
+        if key in details:
+            details[key] = ", ".join(texts.name("precision", one.strip()) for one in details[key].split(","))
+    return texts(f"reason.{why.code}", **details)
+
+
+def sentence(texts: Texts, claim: Claim, verdict: Verdict) -> Html:
+    """Return a verdict in one line of words: outcome, lane, machine, figure, what was claimed."""
+    details = {
+        "outcome": texts(f"outcome.{verdict.outcome}"),
+        "lane": verdict.lane,
+        "machine": verdict.machine or "",
+        "bound": bound(texts, claim),
+    }
+    if verdict.machine is None:
+        return prose(texts("verdict.unmeasured", **details))
+    if verdict.interval is None:
+        return prose(texts("verdict.on-fact" if facts(verdict)[1] else "verdict.undecided", **details))
+    figure = f"{format_quantity(verdict.interval)} {format_interval(verdict.interval)}"
+    return prose(texts("verdict.on-number", value=figure, **details))
+
+
+def scale_of(edition: Edition, claim: Claim) -> Domain:
+    """Return the domain that all drawings of a claim share, so that they can be read under one another."""
+    intervals = [
+        interval
+        for verdict in edition.of(claim.id)
+        for interval in (verdict.interval, *(part.interval for part in verdict.parts))
+        if interval
+    ]
+    return domain(claim.bound, intervals, one=unit(claim.quantity) == "x")
+
+
+def drawing(
+    texts: Texts, claim: Claim, thing: Verdict | Part, scale: Domain, size: Literal["small", "large"] = "small"
+) -> Html:
+    """Return the drawing of a verdict or one part of it; for findings, a square for each."""
+    outcome = texts(f"outcome.{thing.outcome}")
+    if claim.bound.kind != "true":
+        shown = thing.interval
+        figure = f"{format_quantity(shown)} {format_interval(shown)}" if shown else ""
+        words = "drawing.measured" if shown else "drawing.unmeasured"
+        alternative = texts(words, bound=bound(texts, claim), **({"value": figure, "outcome": outcome} if shown else {}))
+        return draw(shown, claim.bound, thing.outcome, scale, size=size, alternative=alternative)
+    held, every = facts(thing)
+    wanted = 1 if hasattr(thing, "holds") else len(labels(claim.quantity)) or 1
+    alternative = (
+        texts("drawing.facts", held=held, all=every, outcome=outcome)
+        if every
+        else texts("drawing.facts-unmeasured", all=wanted)
+    )
+    return _squares(thing, max(wanted, every), size, alternative)
+
+
+def _squares(thing: Verdict | Part, wanted: int, size: Literal["small", "large"], alternative: str) -> Html:
+    """Return a square a finding: filled as claimed, crossed where not, hollow where nobody looked."""
+    parts = getattr(thing, "parts", None) or ((thing,) if hasattr(thing, "holds") else ())
+    states = [None if part.holds is None else part.outcome == "supported" for part in parts]
+    states += [None] * (wanted - len(states))
+    side, gap = (18, 8) if size == "large" else (12, 6)
+    marks = []
+    for place, state in enumerate(states):
+        x = 1.0 + place * (side + gap)
+        marks.append(
+            element(
+                "rect", x=x, y=2.0, width=side, height=side, class_="rk-square-held" if state else "rk-square"
+            )
+        )
+        if state is False:
+            near, far = 2 + side * 0.25, 2 + side * 0.75
+            marks += [
+                element("line", x1=x + side * 0.25, x2=x + side * 0.75, y1=one, y2=other, class_="rk-cross")
+                for one, other in ((near, far), (far, near))
+            ]
+    return element(
+        "svg",
+        *marks,
+        class_=f"rk-draw rk-squares rk-{thing.outcome}",
+        role="img",
+        aria_label=alternative,
+        width=2 + len(states) * (side + gap),
+        height=side + 4,
+    )
+
+
+def labels(quantity: Quantity) -> tuple[str, ...]:
+    """Return the labels of an Each, else none."""
+    return tuple(quantity.parts) if isinstance(quantity, Each) else ()
+
+
+def part_name(texts: Texts, claim: Claim, part: Part) -> str:
+    """Return what a part is called: its workload or lane, its precision, or both."""
+    named = [texts.name("workload", part.label)] if part.label else []
+    if part.setting:
+        named.append(texts.name("precision", part.setting))
+    if not named:
+        named = [texts.name("workload", where.axes["workload"]) for where in claim.quantity.cases()[:1] if "workload" in where.axes]
+    return SEPARATOR.join(named)
+
+
+def quantity(texts: Texts, asked: Quantity) -> str:
+    """Return in words how a claim is measured."""
+    if isinstance(asked, Each):
+        part = next(iter(asked.parts.values()))
+        names = ", ".join(texts.name("workload", label) for label in asked.parts)
+        return texts("quantity.each", part=quantity(texts, part), labels=names)
+    if isinstance(asked, Ratio):
+        over, under = (_side(texts, side.where, asked) for side in (asked.over, asked.under))
+        return texts("quantity.ratio-of-first-call", over=over, under=under)
+    for kind, key in ((Speedup, "speedup"), (FirstCall, "first-call"), (Spread, "spread"), (Fact, "fact")):
+        if isinstance(asked, kind):
+            return texts(f"quantity.{key}")
+    message = f"no words for the quantity {asked!r}"
+    raise TypeError(message)
+
+
+def _side(texts: Texts, where: Where, whole: Ratio) -> str:
+    """Return what distinguishes one side of a ratio: its workload, or the caches it starts on."""
+    other = whole.under.where if where is whole.over.where else whole.over.where
+    if where.axes.get("workload") != other.axes.get("workload"):
+        return texts.name("workload", where.axes["workload"])
+    process = where.axes.get("process", "")
+    first = process[0] if isinstance(process, tuple) else str(process)
+    return texts("quantity.warm" if first.startswith("warm") else "quantity.cold")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A claim as one line: chip, statement with a link to its page, drawing, figures."""
+
+    edition: Edition
+    texts: Texts
+    at: str
+    """The page that the line stands on."""
+
+    def __call__(self, claim: Claim) -> Html:
+        """Return the line of the claim's headline verdict."""
+        verdict = self.edition.headline(claim.id)
+        text = self.texts.claims[claim.id]
+        figures = [value(self.texts, verdict), prose(self.texts("verdict.claimed", bound=bound(self.texts, claim)))]
+        if claim.bound.kind == "true":
+            figures.pop()
+        place = verdict.lane if verdict.machine is None else f"{verdict.lane}, {verdict.machine}"
+        figures.append(escape(place))
+        return element(
+            "li",
+            element(
+                "div",
+                chip(self.texts, verdict.outcome),
+                link(prose(text.statement), self.at, f"claims/{claim.id}.md"),
+                class_="rk-line-head",
+            ),
+            element(
+                "div", drawing(self.texts, claim, verdict, scale_of(self.edition, claim)), class_="rk-line-drawing"
+            ),
+            element(
+                "div",
+                join([figure for figure in figures if figure], " \u00b7 "),
+                escape(" "),
+                flags(self.texts, verdict),
+                class_="rk-line-figures",
+            ),
+            class_=f"rk-line rk-{verdict.outcome}",
+        )

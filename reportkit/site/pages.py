@@ -1,0 +1,505 @@
+"""Pages that no one writes: the ledger, and a page for every claim.
+
+Each is Markdown whose blocks are HTML made by `reportkit.site.markup`; it never passes through Jinja.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reportkit.claims import Fact, FirstCall, Speedup, Spread
+from reportkit.judge import Interval
+from reportkit.quantity import format_seconds
+from reportkit.site import charts, lines
+from reportkit.site.fragments import FIRST_CALL, Fragments, scroll
+from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, relative
+
+if TYPE_CHECKING:
+    from reportkit.claims import Claim
+    from reportkit.judge import Verdict
+    from reportkit.plan import Section
+    from reportkit.records import CaseFile, Stored
+    from reportkit.site.edition import Edition
+    from reportkit.site.texts import Texts
+
+RAW = "data"
+"""Folder below the site's root with a copy of every case file, shared by the languages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page as MkDocs takes it: its path below the language's root, and its Markdown."""
+
+    path: str
+    text: str
+
+
+def generated(edition: Edition, texts: Texts, above: str) -> list[Page]:
+    """Return every generated page of a language; `above` leads from its root to the site's."""
+    return [
+        Page(path="ledger.md", text=_ledger(edition, texts)),
+        *(
+            Page(path=f"claims/{claim.id}.md", text=_ClaimPage(edition, texts, section, claim, above).text())
+            for section in edition.article.sections
+            for claim in section.claims
+        ),
+    ]
+
+
+def _head(title: str, heading: Html, hide: tuple[str, ...]) -> str:
+    """Return the front matter and the first heading; both hold our own text only."""
+    return f"---\ntitle: {json.dumps(plain(title), ensure_ascii=False)}\nhide: {json.dumps(hide)}\n---\n\n{heading}\n"
+
+
+# -- the ledger
+
+
+def _ledger(edition: Edition, texts: Texts) -> str:
+    head = ("verdict", "claim", "lane", "machine", "drawing", "value", "bound", "section")
+    rows = [
+        _ledger_row(edition, texts, section, claim, verdict)
+        for section in edition.article.sections
+        for claim in section.claims
+        for verdict in edition.shown(claim.id)
+    ]
+    anchors = [element("span", id=outcome) for outcome in lines.SIGNS]
+    words = {key: texts(f"ledger.{key}") for key in ("search", "all", "verdict", "lane", "machine", "section")}
+    words["count"] = texts.labels["ledger.count"]
+    table = element(
+        "table",
+        element("thead", element("tr", *(element("th", prose(texts(f"ledger.{key}")), scope="col") for key in head))),
+        element("tbody", *rows),
+        class_="rk-table rk-ledger",
+    )
+    return "\n".join(
+        [
+            _head(texts("ledger.title"), element("h1", prose(texts("ledger.title"))), ("toc", "navigation")),
+            element("div", element("p", prose(texts("ledger.lead"))), element("p", prose(texts("drawing.legend")), class_="rk-small"), *anchors),
+            "",
+            element("div", element("script", charts.script_json(words), type="application/json"), scroll(table), class_="rk-ledger-whole"),
+            "",
+            _damaged(edition, texts),
+        ]
+    )
+
+
+def _ledger_row(edition: Edition, texts: Texts, section: Section, claim: Claim, verdict: Verdict) -> Html:
+    order = list(lines.SIGNS).index(verdict.outcome)
+    centre = verdict.interval.centre if verdict.interval else None
+    return element(
+        "tr",
+        element("td", lines.chip(texts, verdict.outcome), escape(" "), lines.flags(texts, verdict), data_sort=str(order)),
+        element("th", link(prose(texts.claims[claim.id].statement), "ledger.md", f"claims/{claim.id}.md"), scope="row"),
+        element("td", escape(verdict.lane), data_sort=str(edition.lanes.index(verdict.lane))),
+        element("td", escape(verdict.machine or "\u2013"), class_="rk-nowrap"),
+        element("td", lines.drawing(texts, claim, verdict, lines.scale_of(edition, claim)), class_="rk-cell-drawing"),
+        element(
+            "td", lines.value(texts, verdict) or escape("\u2013"), class_="rk-number", data_sort=f"{centre}" if centre else ""
+        ),
+        element("td", prose(lines.bound(texts, claim)), class_="rk-number"),
+        element("td", escape(section.number), data_sort=str(section.number), title=texts.sections[section.id]),
+        class_=f"rk-{verdict.outcome}",
+        data_verdict=texts(f"outcome.{verdict.outcome}"),
+        data_outcome=verdict.outcome,
+        data_lane=verdict.lane,
+        data_machine=verdict.machine or "",
+        data_section=str(section.number),
+    )
+
+
+def _damaged(edition: Edition, texts: Texts) -> str:
+    if not edition.damaged:
+        return ""
+    rows = [
+        element("tr", element("td", element("code", escape(one.path))), element("td", escape(one.problem)))
+        for one in edition.damaged
+    ]
+    return "\n".join(
+        [
+            f"## {texts('ledger.damaged')} {{#damaged}}",
+            "",
+            element("p", prose(texts("ledger.damaged-lead"))),
+            "",
+            scroll(
+                element(
+                    "table",
+                    element("thead", element("tr", *(element("th", prose(texts(f"ledger.{key}")), scope="col") for key in ("path", "problem")))),
+                    element("tbody", *rows),
+                    class_="rk-table rk-damaged",
+                )
+            ),
+            "",
+        ]
+    )
+
+
+# -- a claim
+
+
+@dataclass(frozen=True, slots=True)
+class _ClaimPage:
+    edition: Edition
+    texts: Texts
+    section: Section
+    claim: Claim
+    above: str
+
+    @property
+    def at(self) -> str:
+        return f"claims/{self.claim.id}.md"
+
+    def text(self) -> str:
+        """Return the page's Markdown: the verdict first, then what it rests on."""
+        statement = self.texts.claims[self.claim.id].statement
+        verdict = self.edition.headline(self.claim.id)
+        heading = join(
+            [
+                element(
+                    "p",
+                    link(
+                        prose(self.texts("claim.section", number=self.section.number, title=self.texts.sections[self.section.id])),
+                        self.at,
+                        f"article/{self.section.id}.md",
+                    ),
+                    class_="rk-above",
+                ),
+                element("h1", prose(statement)),
+            ]
+        )
+        blocks: list[tuple[str | None, list[Html]]] = [
+            (None, [self._lead(verdict)]),
+            ("lanes", [self._lanes()]),
+            ("reading", [self._reading()]),
+            ("precision" if self.claim.settings else "parts", self._parts(verdict)),
+            ("samples", self._samples(verdict)),
+            ("evidence", self._evidence()),
+            ("files", self._files()),
+            ("environment", self._environments()),
+            ("repeat", [self._repeat()]),
+        ]
+        written = [_head(statement, heading, ("navigation",))]
+        for key, found in blocks:
+            if found:
+                written += [f"## {self.texts(f'claim.{key}')} {{#{key}}}", ""] if key else []
+                written += [line for block in found for line in (block, "")]
+        return "\n".join(written)
+
+    def _lead(self, verdict: Verdict) -> Html:
+        """Return the headline: chip and figures large, the drawing, why in one sentence."""
+        parts = [
+            element(
+                "div",
+                lines.chip(self.texts, verdict.outcome, large=True),
+                element("span", lines.sentence(self.texts, self.claim, verdict), class_="rk-verdict-line"),
+                lines.flags(self.texts, verdict),
+                class_="rk-verdict",
+            ),
+            lines.drawing(self.texts, self.claim, verdict, lines.scale_of(self.edition, self.claim), "large"),
+            element("p", prose(lines.reason(self.texts, verdict.reason)), class_="rk-why"),
+        ]
+        if verdict.machine and self.claim.bound.kind in {"range", "outside"}:
+            parts.append(element("p", prose(self.texts("claim.article-machine", machine=verdict.machine)), class_="rk-small"))
+        return element("div", *parts, class_=f"rk-lead rk-{verdict.outcome}")
+
+    def _lanes(self) -> Html:
+        """Return the verdict of every lane and machine, drawings on one scale under one another."""
+        scale = lines.scale_of(self.edition, self.claim)
+        rows = []
+        for verdict in self.edition.shown(self.claim.id):
+            fill = (
+                element("code", escape(f'nox -s "experiments({verdict.lane})" -- {self.claim.id}'))
+                if verdict.machine is None
+                else NOTHING
+            )
+            rows.append(
+                element(
+                    "tr",
+                    element("th", escape(verdict.lane), scope="row"),
+                    element("td", escape(verdict.machine or "\u2013"), escape(" "), lines.flags(self.texts, verdict)),
+                    element("td", lines.chip(self.texts, verdict.outcome)),
+                    element("td", lines.drawing(self.texts, self.claim, verdict, scale), class_="rk-cell-drawing"),
+                    element("td", lines.value(self.texts, verdict) or escape("\u2013"), class_="rk-number"),
+                    element("td", prose(lines.reason(self.texts, verdict.reason)), escape(" "), fill, class_="rk-reason"),
+                )
+            )
+        head = ("ledger.lane", "ledger.machine", "ledger.verdict", "ledger.drawing", "ledger.value", "claim.why")
+        return self._table(head, rows, "rk-lanes")
+
+    def _reading(self) -> Html:
+        """Return how the claim was read, and exactly what it is held to."""
+        text = self.texts.claims[self.claim.id]
+        entries = [
+            ("claim.reading-text", prose(text.reading)),
+            ("claim.source", prose(text.source)),
+            ("claim.quantity", prose(lines.quantity(self.texts, self.claim.quantity))),
+            ("claim.bound", prose(lines.bound(self.texts, self.claim))),
+            ("claim.on", prose(self.texts(f"claim.on-{self.claim.on}"))),
+        ]
+        if self.claim.lane:
+            entries.append(("claim.lane", prose(self.texts("claim.lane-only", lane=self.claim.lane))))
+        return element(
+            "dl",
+            *(join([element("dt", prose(self.texts(key))), element("dd", shown)]) for key, shown in entries),
+            class_="rk-reading",
+        )
+
+    def _parts(self, verdict: Verdict) -> list[Html]:
+        """Return the parts of the headline under one another: each precision, each workload."""
+        if len(verdict.parts) < 2:  # noqa: PLR2004 -- one part is the verdict itself
+            return []
+        scale = lines.scale_of(self.edition, self.claim)
+        rows = [
+            element(
+                "tr",
+                element("th", escape(lines.part_name(self.texts, self.claim, part)), scope="row"),
+                element("td", lines.chip(self.texts, part.outcome)),
+                element("td", lines.drawing(self.texts, self.claim, part, scale), class_="rk-cell-drawing"),
+                element("td", lines.value(self.texts, part) or escape("\u2013"), class_="rk-number"),
+                element("td", prose(lines.reason(self.texts, part.reason)), class_="rk-reason"),
+            )
+            for part in verdict.parts
+        ]
+        head = ("claim.part", "ledger.verdict", "ledger.drawing", "ledger.value", "claim.why")
+        return [self._table(head, rows, "rk-parts")]
+
+    def _samples(self, verdict: Verdict) -> list[Html]:
+        """Return the samples behind the headline: both sides of each case, or the first calls."""
+        files = [self.edition.by_path[path] for path in verdict.files if path in self.edition.by_path]
+        kinds = {type(quantity) for quantity in _simple(self.claim)}
+        if kinds & {Speedup, Spread}:
+            return self._strips(files)
+        if FirstCall in kinds:
+            caches = {case.name: case.cache for e in self.edition.article.experiments for case in e.cases}
+            timed = [(stored, caches[stored.file.case]) for stored in files if FIRST_CALL in stored.file.measurements]
+            chart = Fragments(self.edition, self.texts, self.at).first_call_chart
+            return [chart(timed, "claim.first-title", "claim.first-description")] if timed else []
+        return []
+
+    def _strips(self, files: list[Stored]) -> list[Html]:
+        rows: list[charts.Row] = []
+        for stored in files:
+            measurements = stored.file.measurements
+            clock = "gpu" if "eager_gpu" in measurements else "wall"
+            for side in ("eager", "compiled"):
+                if f"{side}_{clock}" in measurements:
+                    name = lines.SEPARATOR.join(
+                        self.texts.name(axis, value) for axis, value in stored.file.axes.items() if axis != "workload"
+                    )
+                    rows += [
+                        {"row": name, "side": side, "time": sample}
+                        for sample in charts.thinned(measurements[f"{side}_{clock}"].samples)
+                    ]
+        if not rows:
+            return []
+        longest = max(float(row["time"]) for row in rows)
+        factor, unit = (1.0, "s") if longest >= 1 else (1e-3, "ms")
+        words = {key: self.texts(f"chart.{key}") for key in ("eager", "compiled", "side")}
+        words |= {"x": self.texts("chart.time"), "rows": self.texts("chart.process")}
+        chart = charts.Chart(
+            id="samples",
+            title=self.texts("claim.samples-title"),
+            description=self.texts("claim.samples-description"),
+            spec=charts.strips([{**row, "time": float(f"{float(row['time']) / factor:.5g}")} for row in rows], words, unit),
+            table=charts.table(
+                [
+                    (name, *(_median([float(r["time"]) for r in rows if r["row"] == name and r["side"] == side]) for side in ("eager", "compiled")))
+                    for name in dict.fromkeys(str(row["row"]) for row in rows)
+                ],
+                [self.texts("chart.process"), *(f"{self.texts(f'chart.{side}')} ({self.texts('chart.median')})" for side in ("eager", "compiled"))],
+            ),
+            note=self.texts("claim.samples-note", most=charts.MOST_POINTS),
+        )
+        return [charts.figure(chart, self.texts("chart.data"))]
+
+    def _evidence(self) -> list[Html]:
+        """Return what each finding rests on, observation by observation."""
+        wanted = {quantity.finding for quantity in _simple(self.claim) if isinstance(quantity, Fact)}
+        rows = []
+        for stored in self._all_files():
+            for name, finding in stored.file.findings.items():
+                if name not in wanted:
+                    continue
+                shown = join(
+                    [
+                        element("li", escape(key), escape(": "), element("code", escape(_scalar(observed))))
+                        for key, observed in finding.evidence.items()
+                    ]
+                )
+                rows.append(
+                    element(
+                        "tr",
+                        element("th", escape(stored.file.lane), scope="row"),
+                        element("td", escape(stored.file.machine)),
+                        element("td", element("code", escape(stored.file.case))),
+                        element("td", element("code", escape(name)), escape(" "), prose(self.texts("claim.held" if finding.holds else "claim.not-held"))),
+                        element("td", element("ul", shown)),
+                    )
+                )
+        head = ("ledger.lane", "ledger.machine", "claim.case", "claim.looked-at", "claim.found")
+        return [self._table(head, rows, "rk-evidence")] if rows else []
+
+    def _files(self) -> list[Html]:
+        """Return every case file behind any verdict on the claim, with its figures and a link to it raw."""
+        files = self._all_files()
+        if not files:
+            return [element("p", prose(self.texts("claim.no-files")), class_="rk-none")]
+        head = (
+            "claim.case", "claim.date",
+            "claim.eager", "claim.compiled", "claim.speedup", "claim.first", "claim.raw",
+        )  # fmt: skip
+        places: dict[tuple[str, str], list[Stored]] = {}
+        for stored in files:
+            places.setdefault((stored.file.lane, stored.file.machine), []).append(stored)
+        headline = self.edition.headline(self.claim.id)
+        tables = [
+            element(
+                "details",
+                element("summary", prose(self.texts("claim.environment-of", lane=lane, machine=machine)), escape(f" ({len(found)})")),
+                self._table(head, [self._file_row(stored) for stored in found], "rk-files"),
+                class_="rk-more",
+                open=(lane, machine) == (headline.lane, headline.machine) or len(places) == 1,
+            )
+            for (lane, machine), found in places.items()
+        ]
+        broken = [self._broken(stored) for stored in files if stored.file.status != "complete"]
+        return [element("p", prose(self.texts("claim.files-lead"))), *tables, *broken]
+
+    def _file_row(self, stored: Stored) -> Html:
+        file = stored.file
+        seen = self.edition.observed.get(stored.path)
+        first = file.measurements.get(FIRST_CALL)
+        marks = [
+            lines.flag(self.texts, name)
+            for name, holds in (
+                ("smoke", file.scale == "smoke"),
+                ("local", stored.local),
+                ("stale", bool(seen and seen.stale)),
+                ("dirty", file.provenance.dirty),
+                ("failed", file.status != "complete"),
+            )
+            if holds
+        ]
+        return element(
+            "tr",
+            element("th", element("code", escape(file.case)), escape(" "), join(marks, " "), scope="row"),
+            element("td", escape(file.provenance.started[:10])),
+            *(
+                element("td", lines.number(interval) if interval else escape("\u2013"), class_="rk-number")
+                for interval in ((seen.eager, seen.compiled, seen.speedup) if seen else (None, None, None))
+            ),
+            element("td", escape(_seconds(first.samples)) if first else escape("\u2013"), class_="rk-number"),
+            element("td", element("a", escape("JSON"), href=relative(self.at, f"{self.above}{RAW}/{stored.path}"))),
+        )
+
+    def _broken(self, stored: Stored) -> Html:
+        """Return what is known of a case that did not complete."""
+        return element(
+            "details",
+            element("summary", prose(self.texts("claim.failed")), escape(": "), element("code", escape(stored.file.case)), escape(f" ({stored.file.lane}, {stored.file.machine})")),
+            element("p", escape(stored.file.reason or "")),
+            element("pre", element("code", escape(stored.file.traceback or ""))) if stored.file.traceback else NOTHING,
+            class_="rk-more",
+        )
+
+    def _environments(self) -> list[Html]:
+        """Return a fold-out for each lane and machine: where its newest file was made."""
+        newest: dict[tuple[str, str], CaseFile] = {}
+        for stored in self._all_files():
+            file = stored.file
+            key = (file.lane, file.machine)
+            if file.environment and (key not in newest or newest[key].provenance.started < file.provenance.started):
+                newest[key] = file
+        return [self._environment(file) for file in newest.values()]
+
+    def _environment(self, file: CaseFile) -> Html:
+        environment = file.environment
+        names = ("torch", "torch_git", "cuda", "cudnn", "triton", "driver", "gpu", "gpu_id", "cpu", "cores", "kernel", "python", "compiler")
+        facts = [(name, str(getattr(environment, name))) for name in names if getattr(environment, name) is not None]
+        facts += [("settings", _mapping(file.settings))] if file.settings else []
+        if environment:
+            facts += [("variables", _mapping(environment.variables))] if environment.variables else []
+            facts += [("notes", "; ".join(environment.notes))] if environment.notes else []
+            facts.append(("packages", self.texts("environment.packages-more", count=len(environment.packages))))
+        facts += [
+            ("commit", file.provenance.commit or self.texts("environment.no-commit")),
+            ("command", file.provenance.command),
+        ]
+        rows = [
+            element("tr", element("th", prose(self.texts(f"environment.{name}")), scope="row"), element("td", escape(fact)))
+            for name, fact in facts
+        ]
+        return element(
+            "details",
+            element("summary", prose(self.texts("claim.environment-of", lane=file.lane, machine=file.machine))),
+            scroll(element("table", element("tbody", *rows), class_="rk-table rk-environment")),
+            class_="rk-more",
+        )
+
+    def _repeat(self) -> Html:
+        lane = self.claim.lane or self.edition.article.lane
+        command = f'nox -s "experiments({lane})" report -- {self.claim.id}'
+        return join(
+            [
+                element("p", prose(self.texts("claim.repeat-lead"))),
+                element("pre", element("code", escape(command)), class_="rk-command"),
+            ]
+        )
+
+    def _all_files(self) -> list[Stored]:
+        """Return the files behind every verdict on the claim, in the order of verdicts."""
+        paths = dict.fromkeys(
+            path
+            for verdict in self.edition.of(self.claim.id)
+            for path in (*verdict.files, *(path for part in verdict.parts for path in part.files))
+        )
+        return [self.edition.by_path[path] for path in paths if path in self.edition.by_path]
+
+    def _table(self, head: tuple[str, ...], rows: list[Html], class_: str) -> Html:
+        return scroll(
+            element(
+                "table",
+                element("thead", element("tr", *(element("th", prose(self.texts(key)), scope="col") for key in head))),
+                element("tbody", *rows),
+                class_=f"rk-table {class_}",
+            )
+        )
+
+
+def _simple(claim: Claim) -> list[object]:
+    """Return the quantities a claim is made of, down to those that are no longer made of others."""
+    found: list[object] = []
+
+    def take(quantity: object) -> None:
+        inner = getattr(quantity, "parts", None)
+        if inner is not None:
+            for part in inner.values():
+                take(part)
+        elif hasattr(quantity, "over"):
+            take(quantity.over)
+            take(quantity.under)  # type: ignore[attr-defined] -- a ratio has both
+        else:
+            found.append(quantity)
+
+    take(claim.quantity)
+    return found
+
+
+def _median(times: list[float]) -> str:
+    middle = sorted(times)[len(times) // 2]
+    return format_seconds(Interval(low=middle, centre=middle, high=middle, unit="s"))
+
+
+def _seconds(samples: list[float]) -> str:
+    return _median(samples)
+
+
+def _mapping(values: Mapping[str, object]) -> str:
+    return "; ".join(f"{key}: {_scalar(value)}" for key, value in values.items())
+
+
+def _scalar(value: object) -> str:
+    return json.dumps(value) if isinstance(value, bool) or value is None else str(value)
+
