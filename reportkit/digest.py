@@ -320,8 +320,8 @@ def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 def _fields(node: ast.AST) -> Iterator[tuple[str, object]]:
     """Return a node's fields that carry meaning: nothing empty, so that a new version's new field is none."""
-    for name in node._fields:
-        value = getattr(node, name, None)
+    for name, found in ast.iter_fields(node):
+        value = found
         if name in {"ctx", "type_comment", "kind"} or value is None or value == []:
             continue
         if name == "annotation" and not isinstance(node, ast.AnnAssign):

@@ -4,8 +4,6 @@ Nothing in here was measured. Samples come from a seeded generator, so that they
 every machine and in every run.
 """
 
-
-
 from __future__ import annotations
 
 import random
