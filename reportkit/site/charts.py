@@ -87,7 +87,7 @@ def speedups(
     """
     order = list(dict.fromkeys(str(row["row"]) for row in rows))
     many = len(lanes) > 1
-    y = alt.Y("row:N", sort=order, title=None, axis=_rows(words["rows"]))
+    y = _rows(order, words["rows"])
     offset = alt.YOffset("lane:N", sort=list(lanes)) if many else alt.Undefined
     base = alt.Chart(_data(rows)).encode(y=y)
     if many:
@@ -133,7 +133,7 @@ def pairs(rows: Sequence[Row], words: Mapping[str, str], unit: str) -> dict[str,
         for row in rows
         for side in ("eager", "compiled")
     ]
-    y = alt.Y("row:N", sort=order, title=None, axis=_rows(words["rows"]))
+    y = _rows(order, words["rows"])
     title = f"{words['x']} ({unit})"
     x = alt.X("time:Q", scale=alt.Scale(zero=True, nice=True), title=title, axis=_axis(title, tickCount=6))
     marks = [
@@ -173,7 +173,7 @@ def strips(rows: Sequence[Row], words: Mapping[str, str], unit: str) -> dict[str
         .transform_calculate(place=f"(datum.side === {json.dumps(sides[0])} ? 0 : 1) + datum.jitter")
         .mark_point(filled=True, size=16, opacity=0.5)
         .encode(
-            y=alt.Y("row:N", sort=order, title=None, axis=_rows(words["rows"])),
+            y=_rows(order, words["rows"]),
             yOffset=alt.YOffset("place:Q", scale=alt.Scale(domain=[-0.6, 1.6])),
             x=alt.X("time:Q", scale=alt.Scale(zero=False, nice=True), title=title, axis=_axis(title, tickCount=6)),
             color=_sides(words),
@@ -199,7 +199,7 @@ def first_calls(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]
         alt.Chart(_data(points))
         .mark_point(size=70, strokeWidth=2, color=COMPILED, opacity=1)
         .encode(
-            y=alt.Y("row:N", sort=order, title=None, axis=_rows(words["rows"])),
+            y=_rows(order, words["rows"]),
             yOffset=alt.YOffset("cache:N", sort=both),
             x=alt.X(
                 "time:Q",
@@ -244,9 +244,18 @@ def _axis(description: str, **options: Any) -> alt.Axis:  # noqa: ANN401 -- Alta
     return alt.Axis(description=plain(description), **options)
 
 
-def _rows(description: str) -> alt.Axis:
+def _rows(names: Sequence[str], description: str) -> alt.Y:
     """Return the axis of row names, each broken at its commas: two short lines leave the plot its width."""
-    return _axis(description, ticks=False, domain=False, labelExpr="split(datum.label, ', ')", labelLineHeight=14)
+    lines = max((name.count(", ") + 1 for name in names), default=1)
+    axis = _axis(
+        description,
+        ticks=False,
+        domain=False,
+        labelExpr="split(datum.label, ', ')",
+        labelLineHeight=14,
+        labelOffset=-7 * (lines - 1),  # Vega centres the first line only.
+    )
+    return alt.Y("row:N", sort=list(names), title=None, axis=axis, scale=alt.Scale(paddingInner=0.25))
 
 
 def _least(rows: Sequence[Row]) -> float:

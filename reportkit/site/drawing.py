@@ -16,7 +16,7 @@ from reportkit.quantity import format_interval, format_number, format_quantity
 from reportkit.site.markup import Html, element, escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from reportkit.claims import Bound
     from reportkit.judge import Interval, Outcome
@@ -62,7 +62,7 @@ def domain(bound: Bound, intervals: Iterable[Interval], *, one: bool) -> Domain:
 
 
 def draw(
-    interval: Interval | None,
+    intervals: Sequence[Interval],
     bound: Bound,
     outcome: Outcome,
     scale: Domain,
@@ -70,21 +70,25 @@ def draw(
     size: Literal["small", "large"],
     alternative: str,
 ) -> Html:
-    """Return the drawing as inline SVG; `alternative` says in words what it shows."""
+    """Return the drawing as inline SVG; `alternative` says in words what it shows.
+
+    One interval as a rule, none where nothing was measured, several where a verdict rests on their
+    disagreement.
+    """
     large = size == "large"
     top, height, middle = (20, 30, 35) if large else (3, 16, 11)
     marks = [_band(low, high, top, height) for low, high in _bands(bound, scale)]
     marks.append(
         element("line", x1="0%", x2="100%", y1=middle, y2=middle, class_="rk-axis"),
     )
-    if (interval.unit if interval else "x") == "x" and scale.low < 1 < scale.high:
+    if all(interval.unit == "x" for interval in intervals) and scale.low < 1 < scale.high:
         where = f"{scale.share(1.0):.2f}%"
         marks.append(
             element("line", x1=where, x2=where, y1=top - 2, y2=top + height + 2 + 12 * large, class_="rk-one"),
         )
         if large:
             marks.append(_text(scale.share(1.0), 76, "1.0", "rk-one-label"))
-    if interval:
+    for interval in intervals:
         low, centre, high = (scale.share(value) for value in (interval.low, interval.centre, interval.high))
         thick = 8 if large else 6
         marks += [

@@ -183,6 +183,8 @@ class Fragments:
 
     def columns(self) -> Html:
         """Return what pays, what doesn't and what depends, each line with a link to its evidence."""
+        if not self._headline():
+            return self._decided()
         low, high = self.edition.criteria.no_difference
         found: dict[str, list[Html]] = {"pays": [], "does-not": [], "depends": []}
         for one in sorted(self._headline(), key=_centre, reverse=True):
@@ -191,7 +193,7 @@ class Fragments:
                 continue
             within = low <= interval.low and interval.high <= high
             kind = "pays" if interval.low > high else "does-not" if interval.high < 1 or within else "depends"
-            figure = join([self._to_claim(one), escape(" "), lines.number(interval)])
+            figure = join([lines.number(interval), escape(" "), self._to_claim(one)])
             found[kind].append(figure)
         found["depends"] += self._earned_back()
         return element(
@@ -207,6 +209,23 @@ class Fragments:
                 for kind, items in found.items()
             ),
             class_="rk-columns",
+        )
+
+    def _decided(self) -> Html:
+        """Return the claims that are decided although no speedup counts yet, a line each."""
+        decided = [
+            claim
+            for claim in self.edition.article.claims
+            if self.edition.headline(claim.id).outcome in {"supported", "refuted"}
+        ]
+        if not decided:
+            return NOTHING
+        line = lines.Line(self.edition, self.texts, self.at)
+        return join(
+            [
+                element("h2", prose(self.texts("home.decided")), id="home-decided"),
+                element("ul", *(line(claim) for claim in decided), class_="rk-lines"),
+            ]
         )
 
     def _earned_back(self) -> list[Html]:
@@ -317,8 +336,6 @@ class Fragments:
                         element(
                             "td",
                             prose(self.texts("home.not-yet")),
-                            escape("; "),
-                            prose(self.texts("home.fill")),
                             escape(" "),
                             element("code", escape(f'nox -s "experiments({lane})"')),
                             colspan=len(head) - 1,
@@ -334,7 +351,12 @@ class Fragments:
                     element(
                         "tr",
                         *(
-                            element("th", prose(self.texts(keys.get(name, f"home.{name}"))), scope="col")
+                            element(
+                                "th",
+                                prose(self.texts(keys.get(name, f"home.{name}"))),
+                                scope="col",
+                                class_="rk-number" if name == "cases" else None,
+                            )
                             for name in head
                         ),
                     ),
@@ -360,11 +382,11 @@ class Fragments:
         return element(
             "tr",
             element("th", escape(one.lane), scope="row"),
-            element("td", escape(one.machine), escape(" "), join(marks, " ")),
+            element("td", element("span", escape(one.machine), class_="rk-nowrap"), escape(" "), join(marks, " ")),
             element("td", escape((newest.gpu or newest.cpu) if newest else "")),
             element("td", escape(newest.torch if newest else "")),
             element("td", escape(f"{cases} / {len(one.files)}"), class_="rk-number"),
-            element("td", escape(when)),
+            element("td", escape(when), class_="rk-nowrap"),
         )
 
     def damage(self) -> Html:
@@ -441,7 +463,10 @@ class Fragments:
                     "thead",
                     element(
                         "tr",
-                        *(element("th", prose(self.texts(f"article.{key}")), scope="col") for key in ("row", "printed", "taken")),
+                        *(
+                            element("th", prose(self.texts(f"article.{key}")), scope="col", class_=align)
+                            for key, align in (("row", None), ("printed", "rk-number"), ("taken", "rk-number"))
+                        ),
                     ),
                 ),
                 element(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from reportkit.claims import Each, Fact, FirstCall, Ratio, Speedup, Spread
+from reportkit.claims import SETTING_AXIS, Each, Fact, FirstCall, Ratio, Speedup, Spread
 from reportkit.quantity import format_bound, format_interval, format_quantity, format_share
 from reportkit.site.drawing import Domain, domain, draw
 from reportkit.site.markup import NOTHING, Html, element, escape, join, link, prose
@@ -34,6 +34,7 @@ SIGNS: Mapping[Outcome, str] = {
 SEPARATOR = ", "
 """Between the parts of a row's name; charts break their labels there."""
 
+_OUTCOME = "OUTCOME"
 _SHARES = ("noise", "ceiling", "dropped")
 
 
@@ -49,12 +50,13 @@ def chip(texts: Texts, outcome: Outcome, *, large: bool = False) -> Html:
 
 def flags(texts: Texts, verdict: Verdict) -> Html:
     """Return what a reader must know before believing a verdict: smoke, local, contributed, stale, dirty, failed."""
+    measured = verdict.outcome != "not-measured"
     found = [
         name
         for name, holds in (
-            ("smoke", bool(verdict.files) and verdict.scale == "smoke"),
-            ("local", bool(verdict.files) and verdict.local),
-            ("contributed", bool(verdict.files) and verdict.contributed and verdict.scale == "full"),
+            ("smoke", measured and verdict.scale == "smoke"),
+            ("local", measured and verdict.local),
+            ("contributed", measured and verdict.contributed and verdict.scale == "full"),
             ("stale", verdict.reason.code == "stale"),
             ("dirty", verdict.reason.code == "dirty"),
             ("failed", verdict.reason.code == "failed"),
@@ -71,8 +73,9 @@ def flag(texts: Texts, name: str) -> Html:
 
 def value(texts: Texts, thing: Verdict | Part) -> Html:
     """Return what was measured: centre and interval, or what was found."""
-    if thing.interval:
-        return number(thing.interval)
+    seen = intervals(thing)
+    if seen:
+        return join([number(interval) for interval in seen], " / ")
     held, every = facts(thing)
     if not every:
         return NOTHING
@@ -80,6 +83,15 @@ def value(texts: Texts, thing: Verdict | Part) -> Html:
     if every == 1:
         return prose(texts("verdict.fact-held" if held else "verdict.fact-failed"))
     return prose(texts("verdict.facts", held=held, all=every))
+
+
+def intervals(thing: Verdict | Part) -> tuple[Interval, ...]:
+    """Return what is to be drawn: the interval that decided, or those of all parts where they disagree."""
+    if thing.interval:
+        return (thing.interval,)
+    if thing.reason.code != "depends-on-setting":
+        return ()
+    return tuple(part.interval for part in getattr(thing, "parts", ()) if part.interval)
 
 
 def number(interval: Interval) -> Html:
@@ -121,35 +133,46 @@ def reason(texts: Texts, why: Reason) -> str:
     }
     for key in ("supported", "refuted"):
         if key in details:
-            details[key] = ", ".join(texts.name("precision", one.strip()) for one in details[key].split(","))
+            details[key] = ", ".join(texts.name(SETTING_AXIS, one.strip()) for one in details[key].split(","))
+    for key in ("differs", "status"):
+        if key in details:
+            details[key] = texts(f"{key}.{details[key]}")
+    if f"environment.{details.get('field')}" in texts.labels:
+        details["field"] = texts(f"environment.{details['field']}")
     return texts(f"reason.{why.code}", **details)
 
 
-def sentence(texts: Texts, claim: Claim, verdict: Verdict) -> Html:
-    """Return a verdict in one line of words: outcome, lane, machine, figure, what was claimed."""
+def sentence(texts: Texts, claim: Claim, verdict: Verdict, mark: Html | None = None) -> Html:
+    """Return a verdict in one line of words: outcome (or its `mark`), lane, machine, figure, what was claimed."""
+    written = _sentence(texts, claim, verdict)
+    return Html(written.replace(_OUTCOME, mark or prose(texts(f"outcome.{verdict.outcome}"))))
+
+
+def _sentence(texts: Texts, claim: Claim, verdict: Verdict) -> Html:
     details = {
-        "outcome": texts(f"outcome.{verdict.outcome}"),
+        "outcome": _OUTCOME,
         "lane": verdict.lane,
         "machine": verdict.machine or "",
         "bound": bound(texts, claim),
     }
     if verdict.machine is None:
         return prose(texts("verdict.unmeasured", **details))
-    if verdict.interval is None:
+    seen = intervals(verdict)
+    if not seen:
         return prose(texts("verdict.on-fact" if facts(verdict)[1] else "verdict.undecided", **details))
-    figure = f"{format_quantity(verdict.interval)} {format_interval(verdict.interval)}"
+    figure = " / ".join(f"{format_quantity(one)} {format_interval(one)}" for one in seen)
     return prose(texts("verdict.on-number", value=figure, **details))
 
 
 def scale_of(edition: Edition, claim: Claim) -> Domain:
     """Return the domain that all drawings of a claim share, so that they can be read under one another."""
-    intervals = [
+    seen = [
         interval
         for verdict in edition.of(claim.id)
         for interval in (verdict.interval, *(part.interval for part in verdict.parts))
         if interval
     ]
-    return domain(claim.bound, intervals, one=unit(claim.quantity) == "x")
+    return domain(claim.bound, seen, one=unit(claim.quantity) == "x")
 
 
 def drawing(
@@ -158,8 +181,8 @@ def drawing(
     """Return the drawing of a verdict or one part of it; for findings, a square for each."""
     outcome = texts(f"outcome.{thing.outcome}")
     if claim.bound.kind != "true":
-        shown = thing.interval
-        figure = f"{format_quantity(shown)} {format_interval(shown)}" if shown else ""
+        shown = intervals(thing)
+        figure = " / ".join(f"{format_quantity(one)} {format_interval(one)}" for one in shown)
         words = "drawing.measured" if shown else "drawing.unmeasured"
         alternative = texts(words, bound=bound(texts, claim), **({"value": figure, "outcome": outcome} if shown else {}))
         return draw(shown, claim.bound, thing.outcome, scale, size=size, alternative=alternative)

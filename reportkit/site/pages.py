@@ -29,6 +29,9 @@ RAW = "data"
 """Folder below the site's root with a copy of every case file, shared by the languages."""
 
 
+_FIGURES = ("ledger.value", "ledger.bound", "claim.eager", "claim.compiled", "claim.speedup", "claim.first")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """A page as MkDocs takes it: its path below the language's root, and its Markdown."""
@@ -70,7 +73,7 @@ def _ledger(edition: Edition, texts: Texts) -> str:
     words["count"] = texts.labels["ledger.count"]
     table = element(
         "table",
-        element("thead", element("tr", *(element("th", prose(texts(f"ledger.{key}")), scope="col") for key in head))),
+        element("thead", element("tr", *(_column(texts, f"ledger.{key}") for key in head))),
         element("tbody", *rows),
         class_="rk-table rk-ledger",
     )
@@ -192,8 +195,8 @@ class _ClaimPage:
         parts = [
             element(
                 "div",
-                lines.chip(self.texts, verdict.outcome, large=True),
-                element("span", lines.sentence(self.texts, self.claim, verdict), class_="rk-verdict-line"),
+                lines.sentence(self.texts, self.claim, verdict, lines.chip(self.texts, verdict.outcome, large=True)),
+                escape(" "),
                 lines.flags(self.texts, verdict),
                 class_="rk-verdict",
             ),
@@ -218,7 +221,12 @@ class _ClaimPage:
                 element(
                     "tr",
                     element("th", escape(verdict.lane), scope="row"),
-                    element("td", escape(verdict.machine or "\u2013"), escape(" "), lines.flags(self.texts, verdict)),
+                    element(
+                        "td",
+                        element("span", escape(verdict.machine or "\u2013"), class_="rk-nowrap"),
+                        escape(" "),
+                        lines.flags(self.texts, verdict),
+                    ),
                     element("td", lines.chip(self.texts, verdict.outcome)),
                     element("td", lines.drawing(self.texts, self.claim, verdict, scale), class_="rk-cell-drawing"),
                     element("td", lines.value(self.texts, verdict) or escape("\u2013"), class_="rk-number"),
@@ -317,7 +325,7 @@ class _ClaimPage:
     def _evidence(self) -> list[Html]:
         """Return what each finding rests on, observation by observation."""
         wanted = {quantity.finding for quantity in _simple(self.claim) if isinstance(quantity, Fact)}
-        rows = []
+        rows: list[tuple[CaseFile, Html]] = []
         for stored in self._all_files():
             for name, finding in stored.file.findings.items():
                 if name not in wanted:
@@ -328,18 +336,15 @@ class _ClaimPage:
                         for key, observed in finding.evidence.items()
                     ]
                 )
-                rows.append(
-                    element(
-                        "tr",
-                        element("th", escape(stored.file.lane), scope="row"),
-                        element("td", escape(stored.file.machine)),
-                        element("td", element("code", escape(stored.file.case))),
-                        element("td", element("code", escape(name)), escape(" "), prose(self.texts("claim.held" if finding.holds else "claim.not-held"))),
-                        element("td", element("ul", shown)),
-                    )
+                holds = self.texts("claim.held" if finding.holds else "claim.not-held")
+                row = element(
+                    "tr",
+                    element("th", element("code", escape(stored.file.case)), scope="row"),
+                    element("td", element("code", escape(name)), escape(" "), prose(holds)),
+                    element("td", element("ul", shown)),
                 )
-        head = ("ledger.lane", "ledger.machine", "claim.case", "claim.looked-at", "claim.found")
-        return [self._table(head, rows, "rk-evidence")] if rows else []
+                rows.append((stored.file, row))
+        return self._by_place(("claim.case", "claim.looked-at", "claim.found"), rows, "rk-evidence")
 
     def _files(self) -> list[Html]:
         """Return every case file behind any verdict on the claim, with its figures and a link to it raw."""
@@ -350,22 +355,30 @@ class _ClaimPage:
             "claim.case", "claim.date",
             "claim.eager", "claim.compiled", "claim.speedup", "claim.first", "claim.raw",
         )  # fmt: skip
-        places: dict[tuple[str, str], list[Stored]] = {}
-        for stored in files:
-            places.setdefault((stored.file.lane, stored.file.machine), []).append(stored)
+        tables = self._by_place(head, [(stored.file, self._file_row(stored)) for stored in files], "rk-files")
+        broken = [self._broken(stored) for stored in files if stored.file.status != "complete"]
+        return [element("p", prose(self.texts("claim.files-lead"))), *tables, *broken]
+
+    def _by_place(self, head: tuple[str, ...], rows: list[tuple[CaseFile, Html]], class_: str) -> list[Html]:
+        """Return a table for each lane and machine, folded away but for the headline's."""
+        places: dict[tuple[str, str], list[Html]] = {}
+        for file, row in rows:
+            places.setdefault((file.lane, file.machine), []).append(row)
         headline = self.edition.headline(self.claim.id)
-        tables = [
+        return [
             element(
                 "details",
-                element("summary", prose(self.texts("claim.environment-of", lane=lane, machine=machine)), escape(f" ({len(found)})")),
-                self._table(head, [self._file_row(stored) for stored in found], "rk-files"),
+                element(
+                    "summary",
+                    prose(self.texts("claim.environment-of", lane=lane, machine=machine)),
+                    escape(f" ({len(found)})"),
+                ),
+                self._table(head, found, class_),
                 class_="rk-more",
                 open=(lane, machine) == (headline.lane, headline.machine) or len(places) == 1,
             )
             for (lane, machine), found in places.items()
         ]
-        broken = [self._broken(stored) for stored in files if stored.file.status != "complete"]
-        return [element("p", prose(self.texts("claim.files-lead"))), *tables, *broken]
 
     def _file_row(self, stored: Stored) -> Html:
         file = stored.file
@@ -385,7 +398,7 @@ class _ClaimPage:
         return element(
             "tr",
             element("th", element("code", escape(file.case)), escape(" "), join(marks, " "), scope="row"),
-            element("td", escape(file.provenance.started[:10])),
+            element("td", escape(file.provenance.started[:10]), class_="rk-nowrap"),
             *(
                 element("td", lines.number(interval) if interval else escape("\u2013"), class_="rk-number")
                 for interval in ((seen.eager, seen.compiled, seen.speedup) if seen else (None, None, None))
@@ -461,11 +474,17 @@ class _ClaimPage:
         return scroll(
             element(
                 "table",
-                element("thead", element("tr", *(element("th", prose(self.texts(key)), scope="col") for key in head))),
+                element("thead", element("tr", *(_column(self.texts, key) for key in head))),
                 element("tbody", *rows),
                 class_=f"rk-table {class_}",
             )
         )
+
+
+def _column(texts: Texts, key: str) -> Html:
+    """Return the head of a column, aligned as its figures are."""
+    figures = key in _FIGURES
+    return element("th", prose(texts(key)), scope="col", class_="rk-number" if figures else None)
 
 
 def _simple(claim: Claim) -> list[object]:
