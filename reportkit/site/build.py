@@ -74,7 +74,9 @@ def check_twins(project: Path) -> None:
         for other, others in pages.items():
             missing = sorted(found - others)
             if missing:
-                message = f"docs/{other}/{missing[0]} is missing: docs/{language} has that page, and pages come in pairs"
+                message = (
+                    f"docs/{other}/{missing[0]} is missing: docs/{language} has that page, and pages come in pairs"
+                )
                 raise BuildError(message)
     if not pages[LANGUAGES[0]]:
         message = f"docs/{LANGUAGES[0]} has no pages"

@@ -26,7 +26,26 @@ TEXT, SOFT, GRID = "var(--rk-text)", "var(--rk-soft)", "var(--rk-line)"
 MOST_POINTS = 60
 """Samples of one strip that are drawn, evenly thinned; all of them are in the raw file."""
 
-_FONT = "system-ui, sans-serif"
+_WORDS = {"labelColor": TEXT, "titleColor": SOFT, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
+
+THEME: Mapping[str, Any] = {
+    "background": "transparent",
+    "font": "system-ui, sans-serif",
+    "autosize": {"type": "fit-x", "contains": "padding"},
+    "view": {"stroke": None},
+    "axis": {
+        **_WORDS,
+        "gridColor": GRID,
+        "domainColor": SOFT,
+        "tickColor": SOFT,
+        "titlePadding": 8,
+        "labelLimit": 150,
+    },
+    "axisY": {"grid": False, "labelPadding": 8},
+    "legend": _WORDS,
+}
+"""The look of every chart, in Vega-Lite's words."""
+
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 
 Row = Mapping[str, str | float]
@@ -75,12 +94,11 @@ def script_json(value: object) -> Html:
 
 def bundle() -> str:
     """Return the one script with Vega, Vega-Lite and vega-embed, in a scope of its own."""
-    return f"(()=>{{{vl_convert.javascript_bundle()}}})();\n"
+    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # Its stub asks for what it can do without.
+    return f"(()=>{{{script}}})();\n"
 
 
-def speedups(
-    rows: Sequence[Row], lanes: Sequence[str], words: Mapping[str, str], *, longest: int = 20
-) -> dict[str, Any]:
+def speedups(rows: Sequence[Row], lanes: Sequence[str], words: Mapping[str, str]) -> dict[str, Any]:
     """Return dots with their intervals: a row a workload, a mark a lane, 1.0 marked, eager time at the end.
 
     Each row has `row`, `lane`, `low`, `centre`, `high`, `eager` (a text) and `shown` (a text).
@@ -207,9 +225,7 @@ def first_calls(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]
                 title=words["x"],
                 axis=_axis(words["x"], format="~g", tickCount=5),
             ),
-            shape=alt.Shape(
-                "cache:N", scale=alt.Scale(domain=both, range=["circle", "diamond"]), legend=_legend()
-            ),
+            shape=alt.Shape("cache:N", scale=alt.Scale(domain=both, range=["circle", "diamond"]), legend=_legend()),
             stroke=alt.Stroke("cache:N", scale=alt.Scale(domain=both, range=[COMPILED, COMPILED]), legend=_legend()),
             fill=alt.Fill("cache:N", scale=alt.Scale(domain=both, range=[COMPILED, "transparent"]), legend=_legend()),
             tooltip=[
@@ -235,11 +251,11 @@ def _sides(words: Mapping[str, str]) -> alt.Color:
     return alt.Color("side:N", scale=scale, legend=_legend())
 
 
-def _legend(title: str | None = None, **options: Any) -> alt.Legend:  # noqa: ANN401 -- Altair's own options
+def _legend(title: str | None = None, **options: Any) -> alt.Legend:
     return alt.Legend(orient="top", title=title, symbolOpacity=1, **options)
 
 
-def _axis(description: str, **options: Any) -> alt.Axis:  # noqa: ANN401 -- Altair's own options
+def _axis(description: str, **options: Any) -> alt.Axis:
     """Return an axis with its description in the page's language, for screen readers."""
     return alt.Axis(description=plain(description), **options)
 
@@ -281,31 +297,14 @@ def _jitter(place: int) -> float:
 
 
 def _data(rows: Sequence[Row]) -> alt.Data:
-    return alt.Data(values=[dict(row) for row in rows])
+    return alt.Data(values=[dict(row) for row in rows])  # type: ignore[no-untyped-call]
 
 
-def _spec(chart: alt.Chart | alt.LayerChart, height: int, right: int = 8) -> dict[str, Any]:
+def _spec(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: int, right: int = 8) -> dict[str, Any]:
     """Return the chart's specification under the one theme, without a width: that is the page's to set."""
-    label = {"labelColor": TEXT, "titleColor": SOFT, "labelFontSize": 12, "titleFontSize": 12}
-    chart = chart.properties(height=height).configure(
-        background="transparent",
-        font=_FONT,
-        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-        padding={"left": 0, "right": right, "top": 4, "bottom": 4},
-        view=alt.ViewConfig(stroke=None),
-        axis=alt.AxisConfig(
-            **label,
-            gridColor=GRID,
-            domainColor=SOFT,
-            tickColor=SOFT,
-            titleFontWeight="normal",
-            titlePadding=8,
-            labelLimit=150,
-        ),
-        axisY=alt.AxisConfig(grid=False, labelPadding=8),
-        legend=alt.LegendConfig(**label, titleFontWeight="normal"),
-    )
-    spec: dict[str, Any] = json.loads(chart.to_json(validate=True))
+    spec: dict[str, Any] = json.loads(chart.properties(height=height).to_json(validate=True))
+    spec["config"] = THEME
+    spec["padding"] = {"left": 0, "right": right, "top": 4, "bottom": 4}
     return spec
 
 
@@ -340,4 +339,3 @@ def table(rows: Sequence[Sequence[str]], head: Sequence[str]) -> Html:
         class_="rk-scroll",
         tabindex="0",
     )
-

@@ -128,9 +128,7 @@ def _bands(bound: Bound, scale: Domain) -> list[tuple[float, float]]:
 
 
 def _band(low: float, high: float, top: int, height: int) -> Html:
-    return element(
-        "rect", x=f"{low:.2f}%", y=top, width=f"{high - low:.2f}%", height=height, class_="rk-band"
-    )
+    return element("rect", x=f"{low:.2f}%", y=top, width=f"{high - low:.2f}%", height=height, class_="rk-band")
 
 
 def _ends(bound: Bound, scale: Domain) -> list[Html]:

@@ -6,9 +6,7 @@ Pages ask this for rows and never look at the disk or judge for themselves.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reportkit import lanes, records
@@ -19,6 +17,9 @@ from reportkit.plan import load_article
 from reportkit.site.texts import Texts, load_texts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from reportkit.claims import Claim
     from reportkit.judge import Observation, Part, Verdict
     from reportkit.plan import Article
@@ -97,7 +98,7 @@ class Edition:
         return tuple(sorted(found, key=lambda v: (self.lanes.index(v.lane), _rank(v))))
 
     def shown(self, claim: str) -> tuple[Verdict, ...]:
-        """Return a claim's verdicts but those that say no more than that a machine has no GPU, where others say more."""
+        """Return a claim's verdicts, without those that only miss a GPU in a lane where another says more."""
         found = self.of(claim)
         return tuple(
             v for v in found if v.reason.code != "needs-gpu" or sum(other.lane == v.lane for other in found) == 1
@@ -153,7 +154,11 @@ class Edition:
                                 verdict=verdict,
                                 part=part,
                                 eager=next(
-                                    (self.observed[p] for p in part.files if p in self.observed and self.observed[p].eager),
+                                    (
+                                        self.observed[p]
+                                        for p in part.files
+                                        if p in self.observed and self.observed[p].eager
+                                    ),
                                     None,
                                 ),
                             )

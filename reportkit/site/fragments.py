@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import itertools
 import math
 import re
 import statistics
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,8 @@ from reportkit.site.markup import NOTHING, Html, element, escape, join, link, pr
 from reportkit.site.texts import LANGUAGES, Texts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from reportkit.claims import Claim
     from reportkit.judge import Outcome
     from reportkit.records import Stored
@@ -81,7 +83,7 @@ class Fragments:
 
     def answer(self) -> Html:
         """Return the answer in one computed sentence, or honest words where there is none yet."""
-        return element("p", self._answer(), class_="rk-answer") + self._fill()
+        return join([element("p", self._answer(), class_="rk-answer"), self._fill()])
 
     def _answer(self) -> Html:
         timed = self._headline()
@@ -101,7 +103,9 @@ class Fragments:
                 first = self._first_call(best)
                 if first is not None:
                     shown = format_seconds(Interval(low=first, centre=first, high=first, unit="s"))
-                    return prose(self.texts("answer.one-yes" if all(gains) else "answer.one-no", first=shown, **details))
+                    return prose(
+                        self.texts("answer.one-yes" if all(gains) else "answer.one-no", first=shown, **details)
+                    )
             return prose(self.texts(f"answer.{'yes' if all(gains) else 'mixed' if any(gains) else 'no'}", **details))
         lane = self.edition.article.lane
         measured = self.edition.measured
@@ -116,7 +120,7 @@ class Fragments:
         if self._headline():
             return NOTHING
         command = f'nox -s "experiments({self.edition.article.lane})" report'
-        return Html(element("p", prose(self.texts("answer.fill"))) + _code(command))
+        return join([element("p", prose(self.texts("answer.fill"))), _code(command)])
 
     def _headline(self) -> list[Timed]:
         """Return the speedups that the answer is made of: the article's lane, the machine that counts most, judged."""
@@ -268,7 +272,9 @@ class Fragments:
         verdicts = [self.edition.headline(claim.id) for claim in article.claims if claim.bound.kind != "shown"]
         counted: dict[Outcome, int] = {}
         for verdict in verdicts:
-            outcome: Outcome = verdict.outcome if self.edition.counts(verdict) or verdict.outcome == "not-testable" else "not-measured"
+            outcome: Outcome = (
+                verdict.outcome if self.edition.counts(verdict) or verdict.outcome == "not-testable" else "not-measured"
+            )
             counted[outcome] = counted.get(outcome, 0) + 1
         parts = [(outcome, counted[outcome]) for outcome in lines.SIGNS if counted.get(outcome)]
         names = ", ".join(article.machines)
@@ -326,23 +332,11 @@ class Fragments:
         """Return what was measured on what and when, and how each lane without anything is filled."""
         head = ("lane", "machine", "on", "torch", "cases", "when")
         keys = {"lane": "ledger.lane", "machine": "ledger.machine"}
-        rows = [self._measured_row(one) for one in self.edition.measured]
-        for lane in self.edition.lanes:
-            if not any(one.lane == lane for one in self.edition.measured):
-                rows.append(
-                    element(
-                        "tr",
-                        element("th", escape(lane), scope="row"),
-                        element(
-                            "td",
-                            prose(self.texts("home.not-yet")),
-                            escape(" "),
-                            element("code", escape(f'nox -s "experiments({lane})"')),
-                            colspan=len(head) - 1,
-                        ),
-                        class_="rk-not-measured",
-                    )
-                )
+        seen = {one.lane for one in self.edition.measured}
+        rows = [
+            *(self._measured_row(one) for one in self.edition.measured),
+            *(self._unmeasured_row(lane, len(head)) for lane in self.edition.lanes if lane not in seen),
+        ]
         return scroll(
             element(
                 "table",
@@ -364,6 +358,15 @@ class Fragments:
                 element("tbody", *rows),
                 class_="rk-table rk-measured",
             )
+        )
+
+    def _unmeasured_row(self, lane: str, columns: int) -> Html:
+        command = element("code", escape(f'nox -s "experiments({lane})"'))
+        return element(
+            "tr",
+            element("th", escape(lane), scope="row"),
+            element("td", prose(self.texts("home.not-yet")), escape(" "), command, colspan=columns - 1),
+            class_="rk-not-measured",
         )
 
     def _measured_row(self, one: Measured) -> Html:
@@ -441,9 +444,7 @@ class Fragments:
     def verdict(self, claim: str) -> Html:
         """Return a claim's headline verdict in words, a link to its page."""
         found = self._claim(claim)
-        return link(
-            lines.sentence(self.texts, found, self.edition.headline(claim)), self.at, f"claims/{claim}.md"
-        )
+        return link(lines.sentence(self.texts, found, self.edition.headline(claim)), self.at, f"claims/{claim}.md")
 
     def bound(self, claim: str) -> Html:
         """Return a claim's bound in words."""
@@ -491,16 +492,16 @@ class Fragments:
         rows: list[charts.Row] = []
         for one in self.edition.observations:
             file = one.stored.file
-            if place and (file.lane, file.machine, file.scale) == place and file.experiment == experiment:
-                if one.eager and one.compiled:
-                    rows.append(
-                        {
-                            "row": self._case_name(file.axes),
-                            "eager": one.eager.centre,
-                            "compiled": one.compiled.centre,
-                            "shown": f"{format_seconds(one.eager)} / {format_seconds(one.compiled)}",
-                        }
-                    )
+            here = (file.lane, file.machine, file.scale) == place and file.experiment == experiment
+            if here and one.eager and one.compiled:
+                rows.append(
+                    {
+                        "row": self._case_name(file.axes),
+                        "eager": one.eager.centre,
+                        "compiled": one.compiled.centre,
+                        "shown": f"{format_seconds(one.eager)} / {format_seconds(one.compiled)}",
+                    }
+                )
         if not place or not rows:
             return element("p", prose(self.texts("chart.times-none", lane=self.edition.article.lane)), class_="rk-none")
         factor, unit = _unit(max(float(row["eager"]) for row in rows))
@@ -528,10 +529,12 @@ class Fragments:
         ]
         if not place or not files:
             return element("p", prose(self.texts("chart.first-none", lane=self.edition.article.lane)), class_="rk-none")
-        return self.first_call_chart(files, "chart.first-title", "chart.first-description", lane=place[0], machine=place[1])
+        return self.first_call_chart(
+            files, "chart.first-title", "chart.first-description", lane=place[0], machine=place[1]
+        )
 
     def first_call_chart(
-        self, files: list[tuple[Stored, str]], title: str, description: str, **details: str
+        self, files: Sequence[tuple[Stored, str]], title: str, description: str, **details: str
     ) -> Html:
         """Return a chart of the first calls in these files."""
         rows: list[charts.Row] = [
@@ -551,7 +554,12 @@ class Fragments:
             charts.first_calls(rows, self._chart_words(rows="workload", x="first-call", side="caches")),
             charts.table(
                 [
-                    (str(row["row"]), self.texts(f"chart.{row['cache']}"), str(row["process"]), f"{float(row['time']):.3g} s")
+                    (
+                        str(row["row"]),
+                        self.texts(f"chart.{row['cache']}"),
+                        str(row["process"]),
+                        f"{float(row['time']):.3g} s",
+                    )
                     for row in rows
                 ],
                 [self.texts(f"chart.{key}") for key in ("workload", "caches", "process", "first-call")],
@@ -607,7 +615,10 @@ class Fragments:
         return self._table(
             ("code", "sentence"),
             [
-                (element("code", escape(code)), prose(re.sub(r"\{(\w+)\}", r"[\1]", self.texts.labels[f"reason.{code}"])))
+                (
+                    element("code", escape(code)),
+                    prose(re.sub(r"\{(\w+)\}", r"[\1]", self.texts.labels[f"reason.{code}"])),
+                )
                 for code in REASONS
             ],
         )
@@ -617,7 +628,12 @@ class Fragments:
         return element(
             "dl",
             *(
-                join([element("dt", lines.chip(self.texts, outcome)), element("dd", prose(self.texts(f"outcome-means.{outcome}")))])
+                join(
+                    [
+                        element("dt", lines.chip(self.texts, outcome)),
+                        element("dd", prose(self.texts(f"outcome-means.{outcome}"))),
+                    ]
+                )
                 for outcome in lines.SIGNS
             ),
             class_="rk-outcomes",
@@ -649,7 +665,10 @@ class Fragments:
         return element(
             "ol",
             *(
-                element("li", element("a", prose(title(page)), href=relative(self.at, f"{Path(self.at).parent}/{page.name}")))
+                element(
+                    "li",
+                    element("a", prose(title(page)), href=relative(self.at, f"{Path(self.at).parent}/{page.name}")),
+                )
                 for page in pages
             ),
             class_="rk-decisions",
@@ -678,13 +697,19 @@ class Fragments:
         return str((environment and environment.gpu) or one.verdict.machine)
 
     def _case_name(self, axes: Mapping[str, object]) -> str:
-        return lines.SEPARATOR.join(self.texts.name(axis, axes[axis]) for axis in ("workload", "precision") if axis in axes)
+        return lines.SEPARATOR.join(
+            self.texts.name(axis, axes[axis]) for axis in ("workload", "precision") if axis in axes
+        )
 
     def _chart_words(self, **roles: str) -> dict[str, str]:
-        words = {key: self.texts(f"chart.{key}") for key in ("eager", "compiled", "lane", "side", "cold", "warm", "process")}
+        words = {
+            key: self.texts(f"chart.{key}") for key in ("eager", "compiled", "lane", "side", "cold", "warm", "process")
+        }
         return words | {role: self.texts(f"chart.{key}") for role, key in roles.items()}
 
-    def _chart(self, id_: str, title_: str, description: str, spec: dict[str, object], table: Html, **details: str) -> Html:
+    def _chart(
+        self, id_: str, title_: str, description: str, spec: dict[str, object], table: Html, **details: str
+    ) -> Html:
         chart = charts.Chart(
             id=id_,
             title=self.texts(title_, **details),
@@ -705,7 +730,10 @@ class Fragments:
                     "thead",
                     element(
                         "tr",
-                        *(element("th", prose(self.texts(keys.get(key, f"method.{key}"))), scope="col") for key in head),
+                        *(
+                            element("th", prose(self.texts(keys.get(key, f"method.{key}"))), scope="col")
+                            for key in head
+                        ),
                     ),
                 ),
                 element("tbody", *(element("tr", *(element("td", cell) for cell in row)) for row in rows)),
@@ -730,7 +758,7 @@ def docstrings(kind: type) -> dict[str, str]:
     body = ast.parse(inspect.getsource(kind)).body[0]
     found: dict[str, str] = {}
     statements = body.body if isinstance(body, ast.ClassDef) else []
-    for field, below in zip(statements, statements[1:], strict=False):
+    for field, below in itertools.pairwise(statements):
         if (
             isinstance(field, ast.AnnAssign)
             and isinstance(field.target, ast.Name)
@@ -767,4 +795,3 @@ def _unit(longest: float) -> tuple[float, str]:
 
 def _code(command: str) -> Html:
     return element("pre", element("code", escape(command)), class_="rk-command")
-

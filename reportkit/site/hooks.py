@@ -76,12 +76,12 @@ def on_page_context(context: dict[str, object], page: Page, config: MkDocsConfig
     below = page.url or "index.html"
     context["twin"] = f"{other}/{below}" if language == LANGUAGES[0] else f"../{below}"
     context["twin_language"] = other
-    context["vega"] = ("" if language == LANGUAGES[0] else "../") + VEGA if 'class="rk-chart"' in (page.content or "") else ""
+    context["vega"] = (
+        ("" if language == LANGUAGES[0] else "../") + VEGA if 'class="rk-chart"' in (page.content or "") else ""
+    )
     return context
 
 
 def _read(config: MkDocsConfig) -> tuple[Edition, Texts]:
     edition = load_edition(Path(config.config_file_path or "mkdocs.yml").resolve().parent)
     return edition, edition.texts[config.theme["language"]]
-
-

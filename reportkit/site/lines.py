@@ -184,7 +184,9 @@ def drawing(
         shown = intervals(thing)
         figure = " / ".join(f"{format_quantity(one)} {format_interval(one)}" for one in shown)
         words = "drawing.measured" if shown else "drawing.unmeasured"
-        alternative = texts(words, bound=bound(texts, claim), **({"value": figure, "outcome": outcome} if shown else {}))
+        alternative = texts(
+            words, bound=bound(texts, claim), **({"value": figure, "outcome": outcome} if shown else {})
+        )
         return draw(shown, claim.bound, thing.outcome, scale, size=size, alternative=alternative)
     held, every = facts(thing)
     wanted = 1 if hasattr(thing, "holds") else len(labels(claim.quantity)) or 1
@@ -206,9 +208,7 @@ def _squares(thing: Verdict | Part, wanted: int, size: Literal["small", "large"]
     for place, state in enumerate(states):
         x = 1.0 + place * (side + gap)
         marks.append(
-            element(
-                "rect", x=x, y=2.0, width=side, height=side, class_="rk-square-held" if state else "rk-square"
-            )
+            element("rect", x=x, y=2.0, width=side, height=side, class_="rk-square-held" if state else "rk-square")
         )
         if state is False:
             near, far = 2 + side * 0.25, 2 + side * 0.75
@@ -238,7 +238,11 @@ def part_name(texts: Texts, claim: Claim, part: Part) -> str:
     if part.setting:
         named.append(texts.name("precision", part.setting))
     if not named:
-        named = [texts.name("workload", where.axes["workload"]) for where in claim.quantity.cases()[:1] if "workload" in where.axes]
+        named = [
+            texts.name("workload", where.axes["workload"])
+            for where in claim.quantity.cases()[:1]
+            if "workload" in where.axes
+        ]
     return SEPARATOR.join(named)
 
 
@@ -264,7 +268,7 @@ def _side(texts: Texts, where: Where, whole: Ratio) -> str:
     if where.axes.get("workload") != other.axes.get("workload"):
         return texts.name("workload", where.axes["workload"])
     process = where.axes.get("process", "")
-    first = process[0] if isinstance(process, tuple) else str(process)
+    first = str(process[0] if isinstance(process, tuple) else process)
     return texts("quantity.warm" if first.startswith("warm") else "quantity.cold")
 
 

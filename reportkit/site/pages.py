@@ -6,11 +6,10 @@ Each is Markdown whose blocks are HTML made by `reportkit.site.markup`; it never
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reportkit.claims import Fact, FirstCall, Speedup, Spread
+from reportkit.claims import Each, Fact, FirstCall, Ratio, Speedup, Spread
 from reportkit.judge import Interval
 from reportkit.quantity import format_seconds
 from reportkit.site import charts, lines
@@ -18,6 +17,8 @@ from reportkit.site.fragments import FIRST_CALL, Fragments, scroll
 from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, relative
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reportkit.claims import Claim
     from reportkit.judge import Verdict
     from reportkit.plan import Section
@@ -80,9 +81,19 @@ def _ledger(edition: Edition, texts: Texts) -> str:
     return "\n".join(
         [
             _head(texts("ledger.title"), element("h1", prose(texts("ledger.title"))), ("toc", "navigation")),
-            element("div", element("p", prose(texts("ledger.lead"))), element("p", prose(texts("drawing.legend")), class_="rk-small"), *anchors),
+            element(
+                "div",
+                element("p", prose(texts("ledger.lead"))),
+                element("p", prose(texts("drawing.legend")), class_="rk-small"),
+                *anchors,
+            ),
             "",
-            element("div", element("script", charts.script_json(words), type="application/json"), scroll(table), class_="rk-ledger-whole"),
+            element(
+                "div",
+                element("script", charts.script_json(words), type="application/json"),
+                scroll(table),
+                class_="rk-ledger-whole",
+            ),
             "",
             _damaged(edition, texts),
         ]
@@ -94,13 +105,18 @@ def _ledger_row(edition: Edition, texts: Texts, section: Section, claim: Claim, 
     centre = verdict.interval.centre if verdict.interval else None
     return element(
         "tr",
-        element("td", lines.chip(texts, verdict.outcome), escape(" "), lines.flags(texts, verdict), data_sort=str(order)),
+        element(
+            "td", lines.chip(texts, verdict.outcome), escape(" "), lines.flags(texts, verdict), data_sort=str(order)
+        ),
         element("th", link(prose(texts.claims[claim.id].statement), "ledger.md", f"claims/{claim.id}.md"), scope="row"),
         element("td", escape(verdict.lane), data_sort=str(edition.lanes.index(verdict.lane))),
         element("td", escape(verdict.machine or "\u2013"), class_="rk-nowrap"),
         element("td", lines.drawing(texts, claim, verdict, lines.scale_of(edition, claim)), class_="rk-cell-drawing"),
         element(
-            "td", lines.value(texts, verdict) or escape("\u2013"), class_="rk-number", data_sort=f"{centre}" if centre else ""
+            "td",
+            lines.value(texts, verdict) or escape("\u2013"),
+            class_="rk-number",
+            data_sort=f"{centre}" if centre else "",
         ),
         element("td", prose(lines.bound(texts, claim)), class_="rk-number"),
         element("td", escape(section.number), data_sort=str(section.number), title=texts.sections[section.id]),
@@ -129,7 +145,13 @@ def _damaged(edition: Edition, texts: Texts) -> str:
             scroll(
                 element(
                     "table",
-                    element("thead", element("tr", *(element("th", prose(texts(f"ledger.{key}")), scope="col") for key in ("path", "problem")))),
+                    element(
+                        "thead",
+                        element(
+                            "tr",
+                            *(element("th", prose(texts(f"ledger.{key}")), scope="col") for key in ("path", "problem")),
+                        ),
+                    ),
                     element("tbody", *rows),
                     class_="rk-table rk-damaged",
                 )
@@ -163,7 +185,11 @@ class _ClaimPage:
                 element(
                     "p",
                     link(
-                        prose(self.texts("claim.section", number=self.section.number, title=self.texts.sections[self.section.id])),
+                        prose(
+                            self.texts(
+                                "claim.section", number=self.section.number, title=self.texts.sections[self.section.id]
+                            )
+                        ),
                         self.at,
                         f"article/{self.section.id}.md",
                     ),
@@ -204,7 +230,9 @@ class _ClaimPage:
             element("p", prose(lines.reason(self.texts, verdict.reason)), class_="rk-why"),
         ]
         if verdict.machine and self.claim.bound.kind in {"range", "outside"}:
-            parts.append(element("p", prose(self.texts("claim.article-machine", machine=verdict.machine)), class_="rk-small"))
+            parts.append(
+                element("p", prose(self.texts("claim.article-machine", machine=verdict.machine)), class_="rk-small")
+            )
         return element("div", *parts, class_=f"rk-lead rk-{verdict.outcome}")
 
     def _lanes(self) -> Html:
@@ -230,7 +258,9 @@ class _ClaimPage:
                     element("td", lines.chip(self.texts, verdict.outcome)),
                     element("td", lines.drawing(self.texts, self.claim, verdict, scale), class_="rk-cell-drawing"),
                     element("td", lines.value(self.texts, verdict) or escape("\u2013"), class_="rk-number"),
-                    element("td", prose(lines.reason(self.texts, verdict.reason)), escape(" "), fill, class_="rk-reason"),
+                    element(
+                        "td", prose(lines.reason(self.texts, verdict.reason)), escape(" "), fill, class_="rk-reason"
+                    ),
                 )
             )
         head = ("ledger.lane", "ledger.machine", "ledger.verdict", "ledger.drawing", "ledger.value", "claim.why")
@@ -310,13 +340,27 @@ class _ClaimPage:
             id="samples",
             title=self.texts("claim.samples-title"),
             description=self.texts("claim.samples-description"),
-            spec=charts.strips([{**row, "time": float(f"{float(row['time']) / factor:.5g}")} for row in rows], words, unit),
+            spec=charts.strips(
+                [{**row, "time": float(f"{float(row['time']) / factor:.5g}")} for row in rows], words, unit
+            ),
             table=charts.table(
                 [
-                    (name, *(_median([float(r["time"]) for r in rows if r["row"] == name and r["side"] == side]) for side in ("eager", "compiled")))
+                    (
+                        name,
+                        *(
+                            _median([float(r["time"]) for r in rows if r["row"] == name and r["side"] == side])
+                            for side in ("eager", "compiled")
+                        ),
+                    )
                     for name in dict.fromkeys(str(row["row"]) for row in rows)
                 ],
-                [self.texts("chart.process"), *(f"{self.texts(f'chart.{side}')} ({self.texts('chart.median')})" for side in ("eager", "compiled"))],
+                [
+                    self.texts("chart.process"),
+                    *(
+                        f"{self.texts(f'chart.{side}')} ({self.texts('chart.median')})"
+                        for side in ("eager", "compiled")
+                    ),
+                ],
             ),
             note=self.texts("claim.samples-note", most=charts.MOST_POINTS),
         )
@@ -411,7 +455,13 @@ class _ClaimPage:
         """Return what is known of a case that did not complete."""
         return element(
             "details",
-            element("summary", prose(self.texts("claim.failed")), escape(": "), element("code", escape(stored.file.case)), escape(f" ({stored.file.lane}, {stored.file.machine})")),
+            element(
+                "summary",
+                prose(self.texts("claim.failed")),
+                escape(": "),
+                element("code", escape(stored.file.case)),
+                escape(f" ({stored.file.lane}, {stored.file.machine})"),
+            ),
             element("p", escape(stored.file.reason or "")),
             element("pre", element("code", escape(stored.file.traceback or ""))) if stored.file.traceback else NOTHING,
             class_="rk-more",
@@ -429,7 +479,21 @@ class _ClaimPage:
 
     def _environment(self, file: CaseFile) -> Html:
         environment = file.environment
-        names = ("torch", "torch_git", "cuda", "cudnn", "triton", "driver", "gpu", "gpu_id", "cpu", "cores", "kernel", "python", "compiler")
+        names = (
+            "torch",
+            "torch_git",
+            "cuda",
+            "cudnn",
+            "triton",
+            "driver",
+            "gpu",
+            "gpu_id",
+            "cpu",
+            "cores",
+            "kernel",
+            "python",
+            "compiler",
+        )
         facts = [(name, str(getattr(environment, name))) for name in names if getattr(environment, name) is not None]
         facts += [("settings", _mapping(file.settings))] if file.settings else []
         if environment:
@@ -441,7 +505,9 @@ class _ClaimPage:
             ("command", file.provenance.command),
         ]
         rows = [
-            element("tr", element("th", prose(self.texts(f"environment.{name}")), scope="row"), element("td", escape(fact)))
+            element(
+                "tr", element("th", prose(self.texts(f"environment.{name}")), scope="row"), element("td", escape(fact))
+            )
             for name, fact in facts
         ]
         return element(
@@ -487,22 +553,12 @@ def _column(texts: Texts, key: str) -> Html:
     return element("th", prose(texts(key)), scope="col", class_="rk-number" if figures else None)
 
 
-def _simple(claim: Claim) -> list[object]:
+def _simple(claim: Claim) -> list[Speedup | FirstCall | Spread | Fact]:
     """Return the quantities a claim is made of, down to those that are no longer made of others."""
-    found: list[object] = []
-
-    def take(quantity: object) -> None:
-        inner = getattr(quantity, "parts", None)
-        if inner is not None:
-            for part in inner.values():
-                take(part)
-        elif hasattr(quantity, "over"):
-            take(quantity.over)
-            take(quantity.under)  # type: ignore[attr-defined] -- a ratio has both
-        else:
-            found.append(quantity)
-
-    take(claim.quantity)
+    quantity = claim.quantity
+    found: list[Speedup | FirstCall | Spread | Fact] = []
+    for part in quantity.parts.values() if isinstance(quantity, Each) else (quantity,):
+        found += [part.over, part.under] if isinstance(part, Ratio) else [part]
     return found
 
 
@@ -521,4 +577,3 @@ def _mapping(values: Mapping[str, object]) -> str:
 
 def _scalar(value: object) -> str:
     return json.dumps(value) if isinstance(value, bool) or value is None else str(value)
-

@@ -93,9 +93,7 @@ def load_texts(project: Path, article: Article) -> dict[str, Texts]:
     }
 
 
-def _texts(
-    data: Mapping[str, Any], article: Article, language: str, labels: Mapping[str, Mapping[str, str]]
-) -> Texts:
+def _texts(data: Mapping[str, Any], article: Article, language: str, labels: Mapping[str, Mapping[str, str]]) -> Texts:
     file = f"experiments/claims.{language}.toml"
     sections = {section.id: _string(data, file, "sections", section.id) for section in article.sections}
     claims = {claim.id: _claim_text(data, file, claim.id) for claim in article.claims}
@@ -176,7 +174,9 @@ def _check_labels(language: str, labels: Mapping[str, Mapping[str, str]]) -> Non
     everywhere = set().union(*labels.values()) | {f"reason.{code}" for code in REASONS}
     everywhere |= {f"{_CRITERIA}{field.name}" for field in dataclasses.fields(Criteria)}
     if language == LANGUAGES[0]:
-        everywhere = {key for key in everywhere if not key.startswith(_CRITERIA)}  # Its docstrings are in this language.
+        everywhere = {
+            key for key in everywhere if not key.startswith(_CRITERIA)
+        }  # Its docstrings are in this language.
     missing = sorted(everywhere - set(mine))
     if missing:
         message = f"{file}: {missing[0]} is missing"
