@@ -19,6 +19,7 @@ from reportkit.plan import PlanError
 from reportkit.site import charts
 from reportkit.site.edition import Edition, load_edition
 from reportkit.site.fragments import Fragments
+from reportkit.site.markup import relative
 from reportkit.site.pages import RAW, generated
 from reportkit.site.texts import LANGUAGES, Texts
 
@@ -73,12 +74,10 @@ def on_page_context(context: dict[str, object], page: Page, config: MkDocsConfig
     """Tell the templates where the page's twin is, and whether the page has a chart."""
     language = config.theme["language"]
     other = next(one for one in LANGUAGES if one != language)
-    below = page.url or "index.html"
-    context["twin"] = f"{other}/{below}" if language == LANGUAGES[0] else f"../{below}"
+    above, root = ("", f"{other}/") if language == LANGUAGES[0] else ("../", "../")
+    context["twin"] = relative(page.url, f"{root}{page.url}")
     context["twin_language"] = other
-    context["vega"] = (
-        ("" if language == LANGUAGES[0] else "../") + VEGA if 'class="rk-chart"' in (page.content or "") else ""
-    )
+    context["vega"] = relative(page.url, f"{above}{VEGA}") if 'class="rk-chart"' in (page.content or "") else ""
     return context
 
 

@@ -1,0 +1,193 @@
+"""Small projects with made-up case files, each built once for all tests of a run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from experiments import ARTICLE
+from reportkit import records
+from reportkit.digest import digests
+from reportkit.records import CaseFile, Finding
+from tests.casefiles import case_file, provenance, write_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    MakeProject = Callable[[str], Path]
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("docs", "experiments", "lanes", "reportkit", "mkdocs.yml", "mkdocs.zh.yml")
+
+HOSTILE = (
+    "{{ 7*7 }}{% raw %}<script>alert(1)</script><img src=x onerror=alert(1)> **bold** [l](javascript:alert(1)) "
+    "`code` ${x} </code></pre></td> {#id .cls onclick=alert(1)} --8<-- 'a' \"b\" &lt; <!-- ]]> \\ \u202egnp.exe"
+)
+"""What a stranger may write into any string."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A project after `python -m reportkit report`."""
+
+    project: Path
+    code: int
+    output: str
+    errors: str
+
+    @property
+    def site(self) -> Path:
+        """The folder of the site."""
+        return self.project / "site"
+
+    def page(self, path: str) -> str:
+        """Return a page's HTML."""
+        return (self.site / path).read_text(encoding="utf-8")
+
+
+def report(project: Path) -> Built:
+    """Build the site of a project in a process of its own, as a user does."""
+    done = subprocess.run(
+        [sys.executable, "-m", "reportkit", "report"],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": os.fspath(project)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Built(project, done.returncode, done.stdout, done.stderr)
+
+
+def copy_project(folder: Path) -> Path:
+    """Copy what a site is made from, without any case file."""
+    folder.mkdir()
+    for part in PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / part)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def make_project(tmp_path_factory: pytest.TempPathFactory) -> MakeProject:
+    """Return a function that makes a project of that name."""
+    return lambda name: copy_project(tmp_path_factory.mktemp("projects", numbered=True) / name)
+
+
+@pytest.fixture(scope="session")
+def empty(make_project: MakeProject) -> Built:
+    """Return a site of a project where nothing was ever measured."""
+    return report(make_project("empty"))
+
+
+@pytest.fixture(scope="session")
+def smoke(make_project: MakeProject) -> Built:
+    """Return a site with nothing but small shapes on a CPU."""
+    project, now = make_project("smoke"), digests(ARTICLE)
+    write_run(
+        project,
+        lane="2.4",
+        gpu=False,
+        scale="smoke",
+        digests=now,
+        findings={"cache-hit": False, "all-cache-hits": False, "flag-compiles": False},
+    )
+    write_run(project, folder="runs", gpu=False, scale="smoke", digests=now, findings={"flag-compiles": False})
+    return report(project)
+
+
+@pytest.fixture(scope="session")
+def full(make_project: MakeProject) -> Built:
+    """Return a site with full-scale files of two lanes on the article's machine, and small shapes beside them."""
+    project, now = make_project("full"), digests(ARTICLE)
+    findings = {"flag-compiles": False}
+    write_run(project, digests=now, speedups={"resnet50": 1.36, "bert": 1.04}, findings=findings)
+    write_run(project, lane="2.15", digests=now, speedups={"resnet50": 1.71, "bert": 1.22}, findings=findings)
+    write_run(project, folder="runs", lane="2.4", gpu=False, scale="smoke", digests=now)
+    return report(project)
+
+
+def hostile(file: CaseFile) -> CaseFile:
+    """Return the file with a stranger's text in every string that may hold any."""
+    environment = file.environment
+    assert environment
+    text = dict.fromkeys(
+        ("torch", "torch_git", "cuda", "cudnn", "triton", "driver", "gpu", "gpu_id", "cpu", "kernel", "python"), HOSTILE
+    )
+    return msgspec.structs.replace(
+        file,
+        reason=HOSTILE if file.status != "complete" else None,
+        traceback=f"{HOSTILE}\n{HOSTILE}" if file.status != "complete" else None,
+        provenance=msgspec.structs.replace(provenance(), command=HOSTILE, commit=HOSTILE),
+        environment=msgspec.structs.replace(
+            environment,
+            **text,
+            compiler=HOSTILE,
+            packages={HOSTILE: HOSTILE},
+            variables={HOSTILE: HOSTILE},
+            notes=[HOSTILE],
+        ),
+        settings={HOSTILE: HOSTILE},
+        findings={name: Finding(holds=f.holds, evidence={HOSTILE: HOSTILE}) for name, f in file.findings.items()},
+    )
+
+
+@pytest.fixture(scope="session")
+def attacked(make_project: MakeProject) -> Built:
+    """Return a site over a stranger's files, some of them damaged."""
+    project, now = make_project("attacked"), digests(ARTICLE)
+    for experiment in ARTICLE.experiments:
+        for case in experiment.cases:
+            finding = {"default-backend": "inductor-by-default", "from-pretrained": "flag-compiles"}.get(experiment.id)
+            failed = case.name == "table.bert-d-cold-2"
+            file = case_file(
+                case.name,
+                machine="stranger",
+                digest=now[case.name],
+                speedup=1.3 if experiment.kind == "timing" and case.steady and not failed else None,
+                first_call=20.0 if experiment.kind == "timing" and not failed else None,
+                status="crashed" if failed else "complete",
+                findings={finding: True} if finding else {"cache-hit": True, "all-cache-hits": True},
+            )
+            records.write(project / "results", hostile(file))
+    folder = project / "results" / "stranger" / "2.5" / "benchmarks"
+    truncated = sorted(folder.glob("table.bert-t*"))[0]
+    truncated.write_bytes(truncated.read_bytes()[:300])
+    (folder / f"{HOSTILE[:40].replace('/', '')}.json").write_text("{}", encoding="utf-8")
+    return report(project)
+
+
+@pytest.fixture(scope="session")
+def served(full: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of the full site, served below a path of its own."""
+    root = tmp_path_factory.mktemp("served")
+    (root / "some").mkdir()
+    (root / "some" / "path").symlink_to(full.site)
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def end_headers(self) -> None:
+            """Allow LinkChecker more than ten requests a second."""
+            self.send_header("LinkChecker", "yes")
+            super().end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the library's name
+            """Say nothing: the output belongs to pytest."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=os.fspath(root)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/some/path/"
+    server.shutdown()
+    server.server_close()

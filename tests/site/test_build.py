@@ -1,0 +1,223 @@
+"""The whole site, built as a user builds it: with full files, small shapes, nothing, and a stranger's files."""
+
+from __future__ import annotations
+
+import html
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from experiments import ARTICLE
+from tests.site.conftest import HOSTILE, report
+
+if TYPE_CHECKING:
+    from tests.site.conftest import Built, MakeProject
+
+pytestmark = pytest.mark.slow
+
+WORDS = re.compile(r"\s+")
+
+
+class _Page(HTMLParser):
+    """The tags, attributes and texts of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def pages(built: Built) -> dict[str, str]:
+    """Return every page of a site by its path."""
+    return {
+        file.relative_to(built.site).as_posix(): file.read_text(encoding="utf-8") for file in built.site.rglob("*.html")
+    }
+
+
+def words(page: str) -> str:
+    """Return what a page shows, as one line."""
+    return WORDS.sub(" ", _Page(page).text)
+
+
+def test_it_ends_by_saying_where_the_site_is_and_how_to_open_it(full: Built) -> None:
+    assert (full.code, full.errors) == (0, "")
+    assert f"{full.site}/index.html" in full.output
+    assert "python -m http.server -d site" in full.output
+
+
+def test_every_page_has_its_twin_and_links_to_it(full: Built) -> None:
+    every = pages(full)
+    english = {path for path in every if not path.startswith("zh/")}
+    assert {f"zh/{path}" for path in english} | english == set(every)
+    assert {f"claims/{claim.id}.html" for claim in ARTICLE.claims} <= english
+    for path, page in every.items():
+        twins = [tag for tag in _Page(page).tags if tag[1].get("data-md-component") == "twin"]
+        assert len(twins) == 1, path
+        other = (Path(path).parent / str(twins[0][1]["href"])).as_posix()
+        parts: list[str] = []
+        for part in other.split("/"):
+            parts = parts[:-1] if part == ".." else [*parts, part]
+        expected = path.removeprefix("zh/") if path.startswith("zh/") else f"zh/{path}"
+        assert "/".join(parts) == expected
+
+
+def test_nothing_is_asked_of_another_host(full: Built) -> None:
+    for path, page in pages(full).items():
+        for tag, attributes in _Page(page).tags:
+            for name in ("src", "srcset", "data", "action"):
+                assert "//" not in (attributes.get(name) or ""), (path, tag, attributes)
+            if tag == "link":
+                assert "//" not in (attributes.get("href") or ""), (path, attributes)
+
+
+def test_home_answers_with_figures(full: Built) -> None:
+    shown = words(full.page("index.html"))
+    assert "Yes, on NVIDIA H200 with PyTorch 2.5: ResNet-50" in shown
+    assert re.search(r"1\.36x \[1\.3\d, 1\.3\d\] as fast as eager", shown)
+    assert "No A100 was measured." in shown
+    assert "is earned back after about" in shown
+    chinese = words(full.page("zh/index.html"))
+    assert "\u662f\u7684\u3002\u5728 NVIDIA H200 \u4e0a\u7528 PyTorch 2.5" in chinese
+
+
+def test_small_shapes_are_never_the_headline(smoke: Built) -> None:
+    assert (smoke.code, smoke.errors) == (0, "")
+    shown = words(smoke.page("index.html"))
+    assert "Not answered yet: only small shapes were run, on dev-cpu." in shown
+    assert "9 not measured" in shown
+    assert 'class="rk-chart"' not in smoke.page("index.html")
+    assert "supported on 2.5, dev-cpu" in words(smoke.page("claims/cache-new-in-2.5.html")).replace("\u2713", "")
+    assert ">smoke<" in smoke.page("claims/cache-hits.html")
+    assert ">local<" in smoke.page("claims/cache-hits.html")
+
+
+def test_with_nothing_measured_every_page_says_how_to_fill_it(empty: Built) -> None:
+    assert (empty.code, empty.errors) == (0, "")
+    shown = words(empty.page("index.html"))
+    assert "Not answered yet: nothing has been measured." in shown
+    for lane in ("2.4", "2.5", "2.15", "nightly"):
+        assert f'not measured yet; to fill it: nox -s "experiments({lane})"' in shown
+    assert not list(empty.site.rglob("data"))
+
+
+def test_vega_comes_only_with_a_chart(full: Built, empty: Built) -> None:
+    for built in (full, empty):
+        for path, page in pages(built).items():
+            assert ("assets/vega.js" in page) == ('class="rk-chart"' in page), path
+    assert (full.site / "assets" / "vega.js").stat().st_size > 500_000
+    assert not (full.site / "zh" / "assets" / "vega.js").exists()
+
+
+def test_raw_files_are_two_clicks_away(full: Built) -> None:
+    page = _Page(full.page("zh/claims/table-resnet50.html"))
+    raw = [
+        str(attributes["href"])
+        for tag, attributes in page.tags
+        if tag == "a" and "data/" in (attributes.get("href") or "")
+    ]
+    assert raw
+    for link in raw:
+        copied = (full.site / "zh" / "claims" / link).resolve()
+        original = full.project / copied.relative_to(full.site.resolve() / "data")
+        assert copied.read_bytes() == original.read_bytes()
+
+
+def test_a_strangers_text_is_shown_as_text(attacked: Built) -> None:
+    every = pages(attacked)
+    shown = WORDS.sub(" ", HOSTILE.replace("\u202e", "\ufffd"))
+    assert shown in words(every["claims/default-inductor.html"])
+    assert shown in words(every["zh/claims/q3-from-pretrained.html"])
+    assert words(every["claims/table-bert.html"]).count(shown) >= 2
+    for path, page in every.items():
+        assert "{{" not in html.unescape(re.sub(r"\{\{ 7\*7 \}\}", "", html.unescape(page))), path
+        for tag, attributes in _Page(page).tags:
+            assert not any(name.startswith("on") for name in attributes), (path, tag, attributes)
+            assert not (attributes.get("href") or "").startswith("javascript:"), (path, tag, attributes)
+            assert attributes.get("src") != "x", (path, tag, attributes)
+        assert "<script>alert" not in page, path
+
+
+def test_damage_is_listed_and_everything_else_is_there(attacked: Built) -> None:
+    assert attacked.code == 1
+    assert attacked.errors.count("report: results/stranger/2.5/benchmarks/") == 2
+    ledger = words(attacked.page("ledger.html"))
+    assert "Damaged case files" in ledger
+    assert "Input data was truncated" in ledger
+    assert "{{ 7*7 }}{% raw %}<script>alert" in ledger
+    assert "2 case files could not be read and are left out." in words(attacked.page("index.html"))
+    assert "2 damaged and left out (listed on the ledger)" in attacked.output
+    assert ">contributed<" in attacked.page("claims/table-resnet50.html")
+
+
+def test_every_link_and_anchor_leads_somewhere(served: str, tmp_path: Path) -> None:
+    config = tmp_path / "linkcheckerrc"
+    config.write_text("[checking]\nmaxrequestspersecond=500\n[AnchorCheck]\n", encoding="utf-8")
+    done = subprocess.run(
+        [
+            Path(sys.executable).with_name("linkchecker"),
+            "--config",
+            config,
+            "--no-status",
+            "--no-robots",
+            "--threads=8",
+            served,
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, re.findall(r"URL .*\n(?:.*\n)*?Result .*", done.stdout)
+    assert re.search(r"\d{2,} links? in|checked \d{2,}", done.stdout), done.stdout[-500:]
+
+
+@pytest.mark.parametrize(
+    ("file", "find", "instead", "message"),
+    [
+        ("docs/en/index.md", "{{ answer() }}", "{{ anwser() }}", "docs/en/index.md: 'anwser' is undefined"),
+        ("docs/zh/index.md", "{{ answer() }}", "{{ statement('x') }}", "docs/zh/index.md: unknown claim 'x'"),
+        ("docs/en/index.md", "{{ answer() }}", "{{ answer('x') }}", "docs/en/index.md: "),
+        ("docs/en/index.md", "{{ answer() }}", "{{ answer.__globals__ }}", "docs/en/index.md: access to attribute"),
+        ("docs/en/index.md", "## What", "[x](nowhere.md)\n\n## What", "nowhere.md"),
+        ("docs/en/index.md", "## What", "[x](method.md#nowhere)\n\n## What", "#nowhere"),
+        (
+            "experiments/claims.en.toml",
+            "[claims.table-bert]",
+            "[claims.x]",
+            "experiments/claims.en.toml: claims.table-bert",
+        ),
+        ("docs/zh/glossary.md", None, "", "docs/zh/glossary.md is missing"),
+        ("reportkit/site/labels.zh.toml", "see-lane = ", "# ", "labels.zh.toml: reason.see-lane is missing"),
+    ],
+)
+def test_a_mistake_is_one_message_and_the_old_site_stays(  # noqa: PLR0913, PLR0917 -- pytest's way
+    make_project: MakeProject, file: str, find: str | None, instead: str, message: str
+) -> None:
+    project = make_project("mistaken")
+    (project / "site").mkdir()
+    (project / "site" / "index.html").write_text("old", encoding="utf-8")
+    page = project / file
+    if find is None:
+        page.unlink()
+    else:
+        text = page.read_text(encoding="utf-8")
+        assert find in text
+        page.write_text(text.replace(find, instead), encoding="utf-8")
+    built = report(project)
+    assert built.code == 1
+    assert message in built.errors
+    assert "Traceback" not in built.errors
+    assert built.errors.count("\n") == 2
+    assert built.page("index.html") == "old"
+    assert not list(project.glob(".site-*"))

@@ -1,0 +1,160 @@
+"""A verdict reads the same everywhere, in both languages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from experiments import ARTICLE
+from reportkit.judge import Criteria, Interval, Part, Reason, Verdict
+from reportkit.site import lines, texts
+from reportkit.site.edition import Edition
+from tests.site.conftest import HOSTILE, ROOT
+
+LANGUAGES = texts.load_texts(ROOT, ARTICLE)
+CLAIM = next(claim for claim in ARTICLE.claims if claim.id == "table-resnet50")
+FACT = next(claim for claim in ARTICLE.claims if claim.id == "cache-hits")
+REFUTED = Verdict(
+    claim=CLAIM.id,
+    section="benchmarks",
+    lane="2.5",
+    machine="nvidia-h200",
+    scale="full",
+    outcome="refuted",
+    reason=Reason(code="outside"),
+    interval=Interval(low=2.08, centre=2.1, high=2.12),
+    bound=CLAIM.bound,
+    parts=(),
+    files=("results/x.json",),
+    local=False,
+    contributed=False,
+)
+DEPENDS = replace(
+    REFUTED,
+    outcome="inconclusive",
+    reason=Reason(code="depends-on-setting", details={"supported": "t", "refuted": "d"}),
+    interval=None,
+    parts=tuple(
+        Part(
+            label="",
+            setting=setting,
+            outcome=outcome,
+            reason=Reason(code=code),
+            interval=Interval(low=centre - 0.01, centre=centre, high=centre + 0.01),
+            holds=None,
+            files=(),
+        )
+        for setting, outcome, code, centre in (("d", "refuted", "outside", 1.3), ("t", "supported", "inside", 1.6))
+    ),
+)
+UNMEASURED = replace(
+    REFUTED,
+    machine=None,
+    scale=None,
+    outcome="not-measured",
+    reason=Reason(code="lane-never-measured", details={"lane": "2.5"}),
+    interval=None,
+    files=(),
+)
+
+
+def edition(*verdicts: Verdict) -> Edition:
+    return Edition(
+        project=ROOT,
+        article=ARTICLE,
+        lanes=("2.4", "2.5", "2.15", "nightly"),
+        stored=(),
+        damaged=(),
+        verdicts=verdicts,
+        observations=(),
+        criteria=Criteria(),
+        texts=LANGUAGES,
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "verdict", "sentence"),
+    [
+        ("en", REFUTED, "refuted on 2.5, nvidia&#45;h200&#58; 2.10x &#91;2.08, 2.12&#93;, claimed 1.42 to 1.87"),
+        (
+            "zh",
+            REFUTED,
+            "2.5\u3001nvidia&#45;h200 \u4e0a\u4e0d\u6210\u7acb\uff1a2.10x &#91;2.08, 2.12&#93;"
+            "\uff0c\u6587\u7ae0\u79f0\uff1a1.42 \u5230 1.87",
+        ),
+        ("en", UNMEASURED, "not measured on 2.5"),
+        (
+            "en",
+            DEPENDS,
+            "inconclusive on 2.5, nvidia&#45;h200&#58; 1.30x &#91;1.29, 1.31&#93; &#47; 1.60x &#91;1.59, 1.61&#93;, "
+            "claimed 1.42 to 1.87",
+        ),
+    ],
+)
+def test_sentence(language: str, verdict: Verdict, sentence: str) -> None:
+    assert lines.sentence(LANGUAGES[language], CLAIM, verdict) == sentence
+
+
+def test_line_has_chip_link_drawing_and_figures() -> None:
+    made = lines.Line(edition(REFUTED), LANGUAGES["en"], "article/benchmarks.md")(CLAIM)
+    assert 'class="rk-chip rk-refuted"' in made
+    assert '<a href="../claims/table-resnet50.html">' in made
+    assert 'aria-label="Bound: 1.42 to 1.87. Measured: 2.10x &#91;2.08, 2.12&#93;. refuted."' in made
+    assert "<strong>2.10x</strong> <span" in made
+
+
+def test_what_disagrees_is_drawn_twice() -> None:
+    made = lines.Line(edition(DEPENDS), LANGUAGES["en"], "index.md")(CLAIM)
+    assert made.count("<circle") == 2
+    assert lines.reason(LANGUAGES["en"], DEPENDS.reason) == (
+        "It depends on the precision: supported under TF32 matmuls, refuted under default precision."
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        ({"scale": "smoke"}, {"smoke"}),
+        ({"scale": "smoke", "contributed": True, "local": True}, {"smoke", "local"}),
+        ({"contributed": True}, {"contributed"}),
+        ({"reason": Reason(code="stale", details={"case": "c", "differs": "digest"})}, {"stale"}),
+        ({"outcome": "not-measured", "scale": "smoke"}, set()),
+        ({}, set()),
+    ],
+)
+def test_flags(change: dict[str, object], shown: set[str]) -> None:
+    made = lines.flags(LANGUAGES["en"], replace(REFUTED, **change))  # type: ignore[arg-type]
+    assert {name for name in ("smoke", "local", "contributed", "stale", "dirty") if f">{name}<" in made} == shown
+
+
+def test_squares_say_what_was_found() -> None:
+    found = [
+        Part(
+            label=label,
+            setting=None,
+            outcome="supported" if holds else "refuted",
+            reason=Reason(code="finding-holds" if holds else "finding-fails"),
+            interval=None,
+            holds=holds,
+            files=(),
+        )
+        for label, holds in (("resnet50", True), ("bert", False))
+    ]
+    verdict = replace(REFUTED, claim=FACT.id, interval=None, bound=FACT.bound, parts=tuple(found))
+    made = lines.drawing(LANGUAGES["en"], FACT, verdict, lines.scale_of(edition(verdict), FACT))
+    assert made.count("rk-square-held") == 1
+    assert made.count("rk-cross") == 2
+    assert 'aria-label="1 of 2 findings as claimed. refuted."' in made
+    assert lines.value(LANGUAGES["en"], verdict) == "1 of 2 as claimed"
+
+
+def test_smoke_never_speaks_where_full_does() -> None:
+    small = replace(REFUTED, machine="a-cpu", scale="smoke", outcome="supported")
+    assert edition(small, REFUTED).headline(CLAIM.id) == REFUTED
+
+
+def test_a_strangers_reason_stays_text() -> None:
+    why = Reason(code="failed", details={"case": "c", "status": "crashed", "message": HOSTILE})
+    shown = lines.prose(lines.reason(LANGUAGES["en"], why))
+    assert not set("<>{}*[]`") & set(shown)
