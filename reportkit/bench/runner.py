@@ -238,9 +238,23 @@ def _bar(total: float) -> tqdm[None]:
     return tqdm(
         total=total,
         disable=not sys.stdout.isatty(),
-        bar_format="{desc:60.60} {bar} {elapsed} of about {remaining} left",
+        bar_format="{desc:52.52} {bar} {elapsed}{postfix}",
         file=sys.stdout,
     )
+
+
+def _show(bar: tqdm[None], text: str | None = None) -> None:
+    """Say on the bar what goes on, and how long the rest takes: the estimates, at the pace so far."""
+    if bar.disable:
+        return
+    if text is not None:
+        bar.set_description_str(text, refresh=False)
+    elapsed = bar.format_dict["elapsed"]
+    pace = elapsed / bar.n if bar.n else 1.0
+    # What the case under way has spent already is no longer ahead.
+    since = elapsed - pace * bar.n
+    ahead = max(0.0, pace * (bar.total - bar.n) - since)
+    bar.set_postfix_str(f"about {tqdm.format_interval(ahead)} left", refresh=True)
 
 
 def _groups(cases: Sequence[Case], scale: Scale) -> list[list[Case]]:
@@ -349,10 +363,12 @@ def _ask(cases: list[Case], context: Context, bar: tqdm[None]) -> Iterator[tuple
     request = _request(context, left)
     try:
         for message in converse(context.wish.project, request, cache, limit):
-            if isinstance(message, Hello):
+            if message is None:
+                _show(bar)
+            elif isinstance(message, Hello):
                 environment = message.environment
             elif isinstance(message, Phase):
-                bar.set_description_str(f"{message.case}: {message.phase}")
+                _show(bar, f"{message.case}: {message.phase}")
             elif isinstance(message, Refusal):
                 refused(message)
             elif message.case != left[0]:
@@ -385,7 +401,7 @@ def _cache(case: Case, context: Context, bar: tqdm[None]) -> Path:
     if case.cache == "warm":
         follows = case.follows or ""
         if follows not in context.caches:
-            bar.set_description_str(f"{case.name}: filling its caches")
+            _show(bar, f"{case.name}: filling its caches")
             say(f"{case.name}: {follows} ran in another run; filling its caches again")
             cache = _fresh(context)
             request = _request(context, [follows], prime=True)
@@ -437,10 +453,10 @@ def probe(wish: Wish, torch: str | None, scratch: Path) -> Hello:
     raise RunError(why)
 
 
-def converse(project: Path, request: Request, cache: Path, limit: float) -> Iterator[Message]:
+def converse(project: Path, request: Request, cache: Path, limit: float) -> Iterator[Message | None]:
     """Start a child, yield its messages until it ends, and leave nothing of it behind.
 
-    `limit` is in seconds, between one answer and the next.
+    None is yielded once a second in which nothing was said. `limit` is in seconds, between one answer and the next.
 
     Raises:
         ChildError: it crashed, hung, or sent garbage.
@@ -480,13 +496,14 @@ def _python_path(project: Path) -> str:
     return os.pathsep.join([str(project), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def _listen(process: subprocess.Popen[bytes], reader: int, limit: float) -> Iterator[Message]:
+def _listen(process: subprocess.Popen[bytes], reader: int, limit: float) -> Iterator[Message | None]:
     """Yield messages until the child's end of the pipe is closed, or the child is gone."""
     inbox = Inbox()
     deadline = time.monotonic() + limit
     with selectors.DefaultSelector() as selector:
         selector.register(reader, selectors.EVENT_READ)
         while True:
+            gone = process.poll() is not None  # Asked first: what it said before it went is still read.
             ready = selector.select(timeout=min(1.0, max(0.0, deadline - time.monotonic())))
             if ready:
                 data = os.read(reader, 1 << 16)
@@ -496,16 +513,18 @@ def _listen(process: subprocess.Popen[bytes], reader: int, limit: float) -> Iter
                     yield message
                     if isinstance(message, Answer):
                         deadline = time.monotonic() + limit
-            elif process.poll() is not None:
+            elif gone:
                 break  # A worker that it left behind may hold the pipe open for ever.
             elif time.monotonic() > deadline:
-                message_ = f"no answer within {limit:.0f} s"
-                raise TimeoutError(message_)
+                late = f"no answer within {limit:.0f} s"
+                raise TimeoutError(late)
+            else:
+                yield None
     try:
         process.wait(timeout=max(5.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired as error:
-        message_ = "it answered and did not end"
-        raise TimeoutError(message_) from error
+        late = "it answered and did not end"
+        raise TimeoutError(late) from error
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
