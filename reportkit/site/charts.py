@@ -75,6 +75,7 @@ def figure(chart: Chart, data: str) -> Html:
             element("div", _svg(chart, WIDE), class_="rk-wide", role="img", aria_label=label),
             element("div", _svg(chart, NARROW), class_="rk-narrow", role="img", aria_label=label),
             class_="rk-plot",
+            data_search_exclude=True,  # Ticks and legends are no words to find.
         ),
         element("script", script_json(chart.spec), type="application/json"),
         element("p", prose(chart.note), class_="rk-note") if chart.note else NOTHING,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from reportkit import judge, lanes
 from reportkit.judge import REASONS, Interval
 from reportkit.plan import PlanError, unknown
-from reportkit.quantity import format_interval, format_quantity, format_seconds
+from reportkit.quantity import format_seconds
 from reportkit.records import PROTOCOL
 from reportkit.site import charts, lines
 from reportkit.site.edition import DECIDED, Edition, Measured, Timed
@@ -781,7 +781,7 @@ def _centre(one: Timed) -> float:
 
 def _figure(one: Timed) -> str:
     interval = one.part.interval
-    return f"{format_quantity(interval)} {format_interval(interval)}" if interval else ""
+    return lines.figured(interval) if interval else ""
 
 
 def _round(count: float) -> str:

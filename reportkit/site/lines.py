@@ -72,10 +72,12 @@ def flag(texts: Texts, name: str) -> Html:
 
 
 def value(texts: Texts, thing: Verdict | Part) -> Html:
-    """Return what was measured: centre and interval, or what was found."""
+    """Return what was measured: centre and interval, and of which part; or what was found."""
     seen = intervals(thing)
     if seen:
-        return join([number(interval) for interval in seen], " / ")
+        figures = join([number(interval) for interval in seen], " / ")
+        of = decider(texts, thing)
+        return join([figures, element("span", escape(f" ({of})"), class_="rk-of")]) if of else figures
     held, every = facts(thing)
     if not every:
         return NOTHING
@@ -94,6 +96,21 @@ def intervals(thing: Verdict | Part) -> tuple[Interval, ...]:
     return tuple(part.interval for part in getattr(thing, "parts", ()) if part.interval)
 
 
+def decider(texts: Texts, thing: Verdict | Part) -> str:
+    """Return what the part is called whose interval stands for a verdict of several parts, else nothing."""
+    parts: tuple[Part, ...] = getattr(thing, "parts", ())
+    if len(parts) < 2 or thing.interval is None:  # noqa: PLR2004 -- one part is the whole
+        return ""
+    found = next((part for part in parts if part.interval == thing.interval), None)
+    return SEPARATOR.join(names(texts, found)) if found else ""
+
+
+def names(texts: Texts, part: Part) -> list[str]:
+    """Return what distinguishes a part: its workload or lane, its precision, both or neither."""
+    label = [texts.name("workload", part.label)] if part.label else []
+    return [*label, *([texts.name(SETTING_AXIS, part.setting)] if part.setting else [])]
+
+
 def number(interval: Interval) -> Html:
     """Return a centre with its interval in brackets."""
     return element(
@@ -103,6 +120,11 @@ def number(interval: Interval) -> Html:
         element("span", escape(format_interval(interval)), class_="rk-ends"),
         class_="rk-figure",
     )
+
+
+def figured(interval: Interval) -> str:
+    """Return a centre and its interval as text that no line break parts."""
+    return f"{format_quantity(interval)} {format_interval(interval)}".replace(" ", "\u00a0")
 
 
 def facts(thing: Verdict | Part) -> tuple[int, int]:
@@ -123,6 +145,17 @@ def unit(quantity: Quantity) -> Literal["s", "x"]:
     if isinstance(quantity, Each):
         return unit(next(iter(quantity.parts.values())))
     return "s" if isinstance(quantity, FirstCall) else "x"
+
+
+def why(texts: Texts, claim: Claim, thing: Verdict | Part) -> str:
+    """Return the sentence for a verdict's reason; where the interval lies on one side of the bound, on which."""
+    low, high = claim.bound.low, claim.bound.high
+    if thing.reason.code == "outside" and thing.interval and claim.bound.kind == "range":
+        if high is not None and thing.interval.low >= high:
+            return texts("side.above")
+        if low is not None and thing.interval.high <= low:
+            return texts("side.below")
+    return reason(texts, thing.reason)
 
 
 def reason(texts: Texts, why: Reason) -> str:
@@ -160,7 +193,8 @@ def _sentence(texts: Texts, claim: Claim, verdict: Verdict) -> Html:
     seen = intervals(verdict)
     if not seen:
         return prose(texts("verdict.on-fact" if facts(verdict)[1] else "verdict.undecided", **details))
-    figure = " / ".join(f"{format_quantity(one)} {format_interval(one)}" for one in seen)
+    of = decider(texts, verdict)
+    figure = " / ".join(figured(one) for one in seen) + (f" ({of})" if of else "")
     return prose(texts("verdict.on-number", value=figure, **details))
 
 
@@ -182,7 +216,7 @@ def drawing(
     outcome = texts(f"outcome.{thing.outcome}")
     if claim.bound.kind != "true":
         shown = intervals(thing)
-        figure = " / ".join(f"{format_quantity(one)} {format_interval(one)}" for one in shown)
+        figure = " / ".join(figured(one) for one in shown)
         words = "drawing.measured" if shown else "drawing.unmeasured"
         alternative = texts(
             words, bound=bound(texts, claim), **({"value": figure, "outcome": outcome} if shown else {})
@@ -234,9 +268,7 @@ def labels(quantity: Quantity) -> tuple[str, ...]:
 
 def part_name(texts: Texts, claim: Claim, part: Part) -> str:
     """Return what a part is called: its workload or lane, its precision, or both."""
-    named = [texts.name("workload", part.label)] if part.label else []
-    if part.setting:
-        named.append(texts.name("precision", part.setting))
+    named = names(texts, part)
     if not named:
         named = [
             texts.name("workload", where.axes["workload"])

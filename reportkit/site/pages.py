@@ -30,7 +30,8 @@ RAW = "data"
 """Folder below the site's root with a copy of every case file, shared by the languages."""
 
 
-_FIGURES = ("ledger.value", "ledger.bound", "claim.eager", "claim.compiled", "claim.speedup", "claim.first")
+_FILE_FIGURES = ("claim.eager", "claim.compiled", "claim.speedup", "claim.first")
+_FIGURES = ("ledger.value", "ledger.bound", *_FILE_FIGURES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +228,7 @@ class _ClaimPage:
                 class_="rk-verdict",
             ),
             lines.drawing(self.texts, self.claim, verdict, lines.scale_of(self.edition, self.claim), "large"),
-            element("p", prose(lines.reason(self.texts, verdict.reason)), class_="rk-why"),
+            element("p", prose(lines.why(self.texts, self.claim, verdict)), class_="rk-why"),
         ]
         if verdict.machine and self.claim.bound.kind in {"range", "outside"}:
             parts.append(
@@ -259,7 +260,7 @@ class _ClaimPage:
                     element("td", lines.drawing(self.texts, self.claim, verdict, scale), class_="rk-cell-drawing"),
                     element("td", lines.value(self.texts, verdict) or escape("\u2013"), class_="rk-number"),
                     element(
-                        "td", prose(lines.reason(self.texts, verdict.reason)), escape(" "), fill, class_="rk-reason"
+                        "td", prose(lines.why(self.texts, self.claim, verdict)), escape(" "), fill, class_="rk-reason"
                     ),
                 )
             )
@@ -296,7 +297,7 @@ class _ClaimPage:
                 element("td", lines.chip(self.texts, part.outcome)),
                 element("td", lines.drawing(self.texts, self.claim, part, scale), class_="rk-cell-drawing"),
                 element("td", lines.value(self.texts, part) or escape("\u2013"), class_="rk-number"),
-                element("td", prose(lines.reason(self.texts, part.reason)), class_="rk-reason"),
+                element("td", prose(lines.why(self.texts, self.claim, part)), class_="rk-reason"),
             )
             for part in verdict.parts
         ]
@@ -395,11 +396,13 @@ class _ClaimPage:
         files = self._all_files()
         if not files:
             return [element("p", prose(self.texts("claim.no-files")), class_="rk-none")]
-        head = (
-            "claim.case", "claim.date",
-            "claim.eager", "claim.compiled", "claim.speedup", "claim.first", "claim.raw",
-        )  # fmt: skip
-        tables = self._by_place(head, [(stored.file, self._file_row(stored)) for stored in files], "rk-files")
+        rows = [(stored, self._file_figures(stored)) for stored in files]
+        used = [key for key in _FILE_FIGURES if any(figures[key] for _, figures in rows)]
+        tables = self._by_place(
+            ("claim.case", "claim.date", *used, "claim.raw"),
+            [(stored.file, self._file_row(stored, [figures[key] for key in used])) for stored, figures in rows],
+            "rk-files",
+        )
         broken = [self._broken(stored) for stored in files if stored.file.status != "complete"]
         return [element("p", prose(self.texts("claim.files-lead"))), *tables, *broken]
 
@@ -419,15 +422,23 @@ class _ClaimPage:
                 ),
                 self._table(head, found, class_),
                 class_="rk-more",
+                data_search_exclude=class_ == "rk-files",
                 open=(lane, machine) == (headline.lane, headline.machine) or len(places) == 1,
             )
             for (lane, machine), found in places.items()
         ]
 
-    def _file_row(self, stored: Stored) -> Html:
+    def _file_figures(self, stored: Stored) -> dict[str, Html]:
+        """Return what a file says in figures, by the column it belongs to; nothing where it says nothing."""
+        seen = self.edition.observed.get(stored.path)
+        first = stored.file.measurements.get(FIRST_CALL)
+        intervals = (seen.eager, seen.compiled, seen.speedup) if seen else (None, None, None)
+        figures = [lines.number(interval) if interval else NOTHING for interval in intervals]
+        return dict(zip(_FILE_FIGURES, [*figures, escape(_median(first.samples)) if first else NOTHING], strict=True))
+
+    def _file_row(self, stored: Stored, figures: list[Html]) -> Html:
         file = stored.file
         seen = self.edition.observed.get(stored.path)
-        first = file.measurements.get(FIRST_CALL)
         marks = [
             lines.flag(self.texts, name)
             for name, holds in (
@@ -439,16 +450,13 @@ class _ClaimPage:
             )
             if holds
         ]
+        raw = relative(self.at, f"{self.above}{RAW}/{stored.path}")
         return element(
             "tr",
             element("th", element("code", escape(file.case)), escape(" "), join(marks, " "), scope="row"),
             element("td", escape(file.provenance.started[:10]), class_="rk-nowrap"),
-            *(
-                element("td", lines.number(interval) if interval else escape("\u2013"), class_="rk-number")
-                for interval in ((seen.eager, seen.compiled, seen.speedup) if seen else (None, None, None))
-            ),
-            element("td", escape(_seconds(first.samples)) if first else escape("\u2013"), class_="rk-number"),
-            element("td", element("a", escape("JSON"), href=relative(self.at, f"{self.above}{RAW}/{stored.path}"))),
+            *(element("td", figure or escape("\u2013"), class_="rk-number") for figure in figures),
+            element("td", element("a", escape("JSON"), href=raw), class_="rk-nowrap"),
         )
 
     def _broken(self, stored: Stored) -> Html:
@@ -515,6 +523,7 @@ class _ClaimPage:
             element("summary", prose(self.texts("claim.environment-of", lane=file.lane, machine=file.machine))),
             scroll(element("table", element("tbody", *rows), class_="rk-table rk-environment")),
             class_="rk-more",
+            data_search_exclude=True,
         )
 
     def _repeat(self) -> Html:
@@ -565,10 +574,6 @@ def _simple(claim: Claim) -> list[Speedup | FirstCall | Spread | Fact]:
 def _median(times: list[float]) -> str:
     middle = sorted(times)[len(times) // 2]
     return format_seconds(Interval(low=middle, centre=middle, high=middle, unit="s"))
-
-
-def _seconds(samples: list[float]) -> str:
-    return _median(samples)
 
 
 def _mapping(values: Mapping[str, object]) -> str:

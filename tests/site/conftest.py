@@ -164,7 +164,7 @@ def attacked(make_project: MakeProject) -> Built:
             )
             records.write(project / "results", hostile(file))
     folder = project / "results" / "stranger" / "2.5" / "benchmarks"
-    truncated = sorted(folder.glob("table.bert-t*"))[0]
+    truncated = min(folder.glob("table.bert-t*"))
     truncated.write_bytes(truncated.read_bytes()[:300])
     (folder / f"{HOSTILE[:40].replace('/', '')}.json").write_text("{}", encoding="utf-8")
     return report(project)

@@ -48,7 +48,7 @@ def pages(built: Built) -> dict[str, str]:
 
 def words(page: str) -> str:
     """Return what a page shows, as one line."""
-    return WORDS.sub(" ", _Page(page).text)
+    return WORDS.sub(" ", _Page(page).text)  # Also where a space keeps a figure from being parted.
 
 
 def test_it_ends_by_saying_where_the_site_is_and_how_to_open_it(full: Built) -> None:
@@ -201,7 +201,7 @@ def test_every_link_and_anchor_leads_somewhere(served: str, tmp_path: Path) -> N
         ("reportkit/site/labels.zh.toml", "see-lane = ", "# ", "labels.zh.toml: reason.see-lane is missing"),
     ],
 )
-def test_a_mistake_is_one_message_and_the_old_site_stays(  # noqa: PLR0913, PLR0917 -- pytest's way
+def test_a_mistake_is_one_message_and_the_old_site_stays(
     make_project: MakeProject, file: str, find: str | None, instead: str, message: str
 ) -> None:
     project = make_project("mistaken")

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from experiments import ARTICLE
-from reportkit.judge import Criteria, Interval, Part, Reason, Verdict
+from reportkit.judge import Criteria, Interval, Outcome, Part, Reason, Verdict
 from reportkit.site import lines, texts
 from reportkit.site.edition import Edition
+from reportkit.site.markup import prose
 from tests.site.conftest import HOSTILE, ROOT
 
 LANGUAGES = texts.load_texts(ROOT, ARTICLE)
@@ -30,23 +31,26 @@ REFUTED = Verdict(
     local=False,
     contributed=False,
 )
+
+
+def _part(setting: str, outcome: Outcome, code: str, centre: float) -> Part:
+    return Part(
+        label="",
+        setting=setting,
+        outcome=outcome,
+        reason=Reason(code=code),
+        interval=Interval(low=centre - 0.01, centre=centre, high=centre + 0.01),
+        holds=None,
+        files=(),
+    )
+
+
 DEPENDS = replace(
     REFUTED,
     outcome="inconclusive",
     reason=Reason(code="depends-on-setting", details={"supported": "t", "refuted": "d"}),
     interval=None,
-    parts=tuple(
-        Part(
-            label="",
-            setting=setting,
-            outcome=outcome,
-            reason=Reason(code=code),
-            interval=Interval(low=centre - 0.01, centre=centre, high=centre + 0.01),
-            holds=None,
-            files=(),
-        )
-        for setting, outcome, code, centre in (("d", "refuted", "outside", 1.3), ("t", "supported", "inside", 1.6))
-    ),
+    parts=(_part("d", "refuted", "outside", 1.3), _part("t", "supported", "inside", 1.6)),
 )
 UNMEASURED = replace(
     REFUTED,
@@ -76,19 +80,27 @@ def edition(*verdicts: Verdict) -> Edition:
 @pytest.mark.parametrize(
     ("language", "verdict", "sentence"),
     [
-        ("en", REFUTED, "refuted on 2.5, nvidia&#45;h200&#58; 2.10x &#91;2.08, 2.12&#93;, claimed 1.42 to 1.87"),
+        (
+            "en",
+            REFUTED,
+            "refuted on 2.5, nvidia&#45;h200&#58; 2.10x\u00a0&#91;2.08,\u00a02.12&#93;, claimed 1.42 to 1.87",
+        ),
         (
             "zh",
             REFUTED,
-            "2.5\u3001nvidia&#45;h200 \u4e0a\u4e0d\u6210\u7acb\uff1a2.10x &#91;2.08, 2.12&#93;"
-            "\uff0c\u6587\u7ae0\u79f0\uff1a1.42 \u5230 1.87",
+            (
+                "2.5\u3001nvidia&#45;h200 \u4e0a\u4e0d\u6210\u7acb\uff1a2.10x\u00a0&#91;2.08,\u00a02.12&#93;"
+                "\uff0c\u6587\u7ae0\u79f0\uff1a1.42 \u5230 1.87"
+            ),
         ),
         ("en", UNMEASURED, "not measured on 2.5"),
         (
             "en",
             DEPENDS,
-            "inconclusive on 2.5, nvidia&#45;h200&#58; 1.30x &#91;1.29, 1.31&#93; &#47; 1.60x &#91;1.59, 1.61&#93;, "
-            "claimed 1.42 to 1.87",
+            (
+                "inconclusive on 2.5, nvidia&#45;h200&#58; 1.30x\u00a0&#91;1.29,\u00a01.31&#93; &#47; "
+                "1.60x\u00a0&#91;1.59,\u00a01.61&#93;, claimed 1.42 to 1.87"
+            ),
         ),
     ],
 )
@@ -100,7 +112,7 @@ def test_line_has_chip_link_drawing_and_figures() -> None:
     made = lines.Line(edition(REFUTED), LANGUAGES["en"], "article/benchmarks.md")(CLAIM)
     assert 'class="rk-chip rk-refuted"' in made
     assert '<a href="../claims/table-resnet50.html">' in made
-    assert 'aria-label="Bound: 1.42 to 1.87. Measured: 2.10x &#91;2.08, 2.12&#93;. refuted."' in made
+    assert 'aria-label="Bound: 1.42 to 1.87. Measured: 2.10x\u00a0&#91;2.08,\u00a02.12&#93;. refuted."' in made
     assert "<strong>2.10x</strong> <span" in made
 
 
@@ -156,5 +168,11 @@ def test_smoke_never_speaks_where_full_does() -> None:
 
 def test_a_strangers_reason_stays_text() -> None:
     why = Reason(code="failed", details={"case": "c", "status": "crashed", "message": HOSTILE})
-    shown = lines.prose(lines.reason(LANGUAGES["en"], why))
+    shown = prose(lines.reason(LANGUAGES["en"], why))
     assert not set("<>{}*[]`") & set(shown)
+
+
+def test_the_side_of_the_bound_is_told() -> None:
+    assert lines.why(LANGUAGES["en"], CLAIM, REFUTED) == "The whole interval lies above the bound: more than claimed."
+    slow = replace(REFUTED, interval=Interval(low=1.1, centre=1.2, high=1.3))
+    assert lines.why(LANGUAGES["en"], CLAIM, slow) == "The whole interval lies below the bound: less than claimed."

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import Environment
-from markdown import Markdown
+from markdown import Markdown  # type: ignore[import-untyped]
 
 from reportkit.site.charts import script_json
 from reportkit.site.markup import element, escape, link, plain, prose, relative

@@ -72,7 +72,7 @@ def test_a_missing_translation_is_one_message_with_file_and_key(
     text = file.read_text(encoding="utf-8")
     assert find in text
     file.write_text(text.replace(find, instead), encoding="utf-8")
-    with pytest.raises(PlanError, match="^experiments/claims.zh.toml: ") as raised:
+    with pytest.raises(PlanError, match=r"^experiments/claims\.zh\.toml: ") as raised:
         texts.load_texts(tmp_path, ARTICLE)
     assert message in str(raised.value)
 
