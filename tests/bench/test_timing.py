@@ -1,0 +1,116 @@
+"""Steady state, with a clock that the test winds: order, stopping, dropped pairs. No torch is needed."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reportkit.bench import timing
+from reportkit.plan import Here, Sides
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HERE = Here(scale="smoke", device="cpu")
+
+
+class Machine:
+    """A machine whose time passes only where a call is made."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, noise: float = 0.0) -> None:
+        """Take over the clock that the timing reads."""
+        self.now = 0.0
+        self.log: list[str] = []
+        self.random = random.Random(1)  # noqa: S311 -- noise, not a secret
+        self.noise = noise
+        monkeypatch.setattr(time, "perf_counter", lambda: self.now)
+
+    def call(self, side: str, seconds: float) -> Callable[[], None]:
+        """Return a call that takes that long, give or take the noise."""
+
+        def run() -> None:
+            self.log.append(side)
+            self.now += seconds * (1 + self.noise * abs(self.random.gauss(0, 1)))
+
+        return run
+
+    def sides(self, eager: float, compiled: float) -> Sides:
+        """Return a pair of such calls."""
+        return Sides(eager=self.call("e", eager), compiled=self.call("c", compiled), reference=None, tolerance=1e-4)
+
+
+def test_a_sample_is_the_mean_of_a_block_that_lasts_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+
+    samples, telemetry = timing.steady_state(machine.sides(0.010, 0.004), HERE, lambda: 1)
+
+    eager, compiled = samples["eager_wall"], samples["compiled_wall"]
+    assert set(eager.samples) == {0.010}
+    assert set(compiled.samples) == {0.004}
+    assert eager.calls * 0.010 >= timing.BLOCK
+    assert compiled.calls * 0.004 >= timing.BLOCK
+    assert eager.warmups >= timing.FEWEST_WARM_UPS
+    assert telemetry.missing
+
+
+def test_pairs_alternate_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+    timing.steady_state(machine.sides(0.06, 0.06), HERE, lambda: 1)
+
+    # Blocks of one call each: after warm-up and calibration, thirty pairs end the log.
+    pairs = "".join(machine.log)[-2 * timing.FIRST_LOOK :]
+    assert pairs == "ecce" * (timing.FIRST_LOOK // 2)
+
+
+def test_a_quiet_ratio_stops_at_the_first_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, noise=0.001)
+    samples, _ = timing.steady_state(machine.sides(0.01, 0.008), HERE, lambda: 1)
+    assert len(samples["eager_wall"].samples) == timing.FIRST_LOOK
+
+
+def test_a_noisy_ratio_goes_on_until_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, noise=0.9)
+    samples, _ = timing.steady_state(machine.sides(0.06, 0.06), HERE, lambda: 1)
+
+    assert len(samples["eager_wall"].samples) > timing.FIRST_LOOK
+    assert len(samples["eager_wall"].samples) == len(samples["compiled_wall"].samples)
+
+
+def test_a_slow_case_still_gets_its_first_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, noise=0.001)
+    budget = timing.PACES["smoke"].budget
+    samples, _ = timing.steady_state(machine.sides(budget / 10, budget / 10), HERE, lambda: 1)
+    assert len(samples["eager_wall"].samples) == timing.FIRST_LOOK
+
+
+def test_the_stop_does_not_ask_where_the_ratio_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = []
+    for gain in (0.5, 0.98, 1.0, 1.02, 2.0):
+        machine = Machine(monkeypatch, noise=0.02)
+        samples, _ = timing.steady_state(machine.sides(0.06 * gain, 0.06), HERE, lambda: 1)
+        lengths.append(len(samples["eager_wall"].samples))
+    # The same noise, whatever the gain, ends at the same look.
+    assert len(set(lengths)) == 1
+
+
+def test_a_graph_compiled_while_timing_spoils_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+    counts = iter([1, 3, 3])
+    with pytest.raises(timing.Recompiled, match="2 graphs were compiled"):
+        timing.steady_state(machine.sides(0.01, 0.01), HERE, lambda: next(counts))
+
+
+def test_a_pair_under_a_slow_clock_is_dropped_whole_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+    clocks = iter([2e9, *([2e9, 2e9, 1.4e9, 2e9] * 1000)])
+    monkeypatch.setattr(timing.Gpu, "clock", lambda _: next(clocks))
+
+    samples, telemetry = timing.steady_state(machine.sides(0.06, 0.03), HERE, lambda: 1)
+
+    assert len(samples["eager_wall"].samples) == len(samples["compiled_wall"].samples) == timing.FIRST_LOOK
+    assert len(telemetry.clock) == timing.FIRST_LOOK
+    assert telemetry.dropped_pairs == timing.FIRST_LOOK - 1
+    assert min(telemetry.clock) == 2e9
