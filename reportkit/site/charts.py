@@ -305,7 +305,7 @@ def _spec(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: int, right
     """Return the chart's specification under the one theme, without a width: that is the page's to set."""
     spec: dict[str, Any] = json.loads(chart.properties(height=height).to_json(validate=True))
     spec["config"] = THEME
-    spec["padding"] = {"left": 0, "right": right, "top": 4, "bottom": 4}
+    spec["padding"] = {"left": 4, "right": right, "top": 4, "bottom": 4}
     return spec
 
 
