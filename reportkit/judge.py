@@ -46,6 +46,7 @@ class Criteria:
     draws: int = 4000
     """Bootstrap draws."""
     seed: int = 20261130
+    """Start of every random draw, so that the same files give the same intervals."""
     minimum_pairs: int = 30
     """Pairs of blocks below which a steady-state ratio is not judged."""
     minimum_processes: int = 3
