@@ -243,7 +243,7 @@ class _ClaimPage:
         for verdict in self.edition.shown(self.claim.id):
             fill = (
                 element("code", escape(f'nox -s "experiments({verdict.lane})" -- {self.claim.id}'))
-                if verdict.machine is None
+                if verdict.machine is None and verdict.reason.code != "see-lane"
                 else NOTHING
             )
             rows.append(
@@ -527,8 +527,10 @@ class _ClaimPage:
         )
 
     def _repeat(self) -> Html:
-        lane = self.claim.lane or self.edition.article.lane
-        command = f'nox -s "experiments({lane})" report -- {self.claim.id}'
+        judged = self.claim.lane or self.edition.article.lane
+        needed = dict.fromkeys(where.lane or judged for where in self.claim.quantity.cases())
+        sessions = " ".join(f'"experiments({lane})"' for lane in needed)
+        command = f"nox -s {sessions} report -- {self.claim.id}"
         return join(
             [
                 element("p", prose(self.texts("claim.repeat-lead"))),
