@@ -134,6 +134,14 @@ def test_raw_files_are_two_clicks_away(full: Built) -> None:
         assert copied.read_bytes() == original.read_bytes()
 
 
+def test_a_claim_that_compares_lanes_is_repeated_in_both(empty: Built) -> None:
+    page = html.unescape(empty.page("claims/cache-new-in-2.5.html"))
+
+    assert 'nox -s "experiments(2.4)" "experiments(2.5)" report -- cache-new-in-2.5' in page
+    # Where the claim is not judged there is nothing to fill.
+    assert "experiments(2.15)" not in page
+
+
 def test_a_strangers_text_is_shown_as_text(attacked: Built) -> None:
     every = pages(attacked)
     shown = WORDS.sub(" ", HOSTILE.replace("\u202e", "\ufffd"))
