@@ -7,12 +7,18 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reportkit import __version__
+from reportkit.lanes import SetupError
 from reportkit.plan import PlanError
 from reportkit.records import RecordError
 
-EXIT_FAILED, EXIT_USAGE = 1, 2
+if TYPE_CHECKING:
+    from reportkit.plan import Article
+    from reportkit.records import Damaged, Stored
+
+EXIT_FAILED, EXIT_USAGE, EXIT_NO_ROOM = 1, 2, 3
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -20,9 +26,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
-    except (PlanError, RecordError) as error:
+    except (PlanError, RecordError, SetupError) as error:
         sys.stderr.write(f"reportkit: {error}\n")
         return EXIT_USAGE
+    except OSError as error:
+        sys.stderr.write(
+            f"reportkit: {error.filename or 'writing'}: {error.strerror}; nothing was lost, mend it and repeat\n"
+        )
+        return EXIT_NO_ROOM
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,10 +81,33 @@ def _duration(text: str) -> float:
     return float(match[1]) * {"s": 1, "": 1, "m": 60, "h": 3600}[match[2]]
 
 
-def _run(options: argparse.Namespace) -> int:
-    from reportkit.bench import runner
+def _project() -> Path:
+    """Return the project's root, which is where this must be run.
 
+    Raises:
+        PlanError: this folder is none.
+    """
     project = Path.cwd()
+    if not (project / "experiments" / "__init__.py").is_file():
+        message = f"no experiments/ in {project}; run this in the project's root folder"
+        raise PlanError(message)
+    return project
+
+
+def _run(options: argparse.Namespace) -> int:
+    from reportkit import lanes
+
+    project = _project()
+    lanes.named(options.lane, project)
+    try:
+        from reportkit.bench import runner
+    except ModuleNotFoundError as error:
+        message = (
+            f"this environment can't measure, it has no {error.name}; "
+            f'`nox -s "experiments({options.lane})"` makes one that can, and runs in it'
+        )
+        raise PlanError(message) from error
+
     wish = runner.Wish(
         project=project,
         names=tuple(options.names),
@@ -96,51 +130,75 @@ def _run(options: argparse.Namespace) -> int:
 def _keep(options: argparse.Namespace) -> int:
     from reportkit import records
 
-    kept, refused = records.keep(Path.cwd() / options.source, Path.cwd() / "results")
-    for path, why in refused:
+    project = _project()
+    source = project / options.source
+    if not source.is_dir():
+        message = f"nothing to keep: there is no folder {options.source}"
+        raise PlanError(message)
+    kept, left = records.keep(source, project / "results")
+    for path, why in left:
         sys.stdout.write(f"left: {path}: {why}\n")
     sys.stdout.write(f"kept {kept} case files in results/\n")
     return 0
 
 
-def _verdicts(options: argparse.Namespace) -> int:
-    from reportkit import judge, lanes, records
-    from reportkit.digest import digests
-    from reportkit.plan import load_article
+def _loaded(project: Path) -> tuple[Article, list[Stored], list[Damaged]]:
+    """Return the article and its case files, those that contradict it among the damaged."""
+    from reportkit import lanes, records
+    from reportkit.plan import load_article, sift
 
-    project = Path.cwd()
     article = load_article(project)
-    stored, damaged = records.load(project)
+    known = [lane.id for lane in lanes.lanes(project)]
+    return article, *sift(article, known, records.load(project))
+
+
+def _tell(damaged: list[Damaged]) -> int:
+    for damage in damaged:
+        sys.stderr.write(f"damaged: {damage.path}: {damage.problem}\n")
+    return EXIT_FAILED if damaged else 0
+
+
+def _verdicts(options: argparse.Namespace) -> int:
+    from reportkit import judge, lanes
+    from reportkit.digest import digests
+
+    project = _project()
+    article, stored, damaged = _loaded(project)
     verdicts = judge.judge(article, stored, [lane.id for lane in lanes.lanes(project)], digests(article))
     if options.json:
         sys.stdout.write(json.dumps(judge.as_objects(verdicts), indent=1) + "\n")
     else:
         sys.stdout.write(judge.as_table(verdicts) + "\n")
-    for damage in damaged:
-        sys.stderr.write(f"damaged: {damage.path}: {damage.problem}\n")
-    return EXIT_FAILED if damaged else 0
+    return _tell(damaged)
 
 
 def _check(_options: argparse.Namespace) -> int:
-    from reportkit import records
+    from reportkit.site.build import BuildError, check_twins
+    from reportkit.site.texts import load_texts
 
-    stored, damaged = records.load(Path.cwd())
-    for damage in damaged:
-        sys.stderr.write(f"damaged: {damage.path}: {damage.problem}\n")
+    project = _project()
+    article, stored, damaged = _loaded(project)
     sys.stdout.write(f"{len(stored)} case files are whole, {len(damaged)} damaged\n")
-    return EXIT_FAILED if damaged else 0
+    code = _tell(damaged)
+    load_texts(project, article)
+    try:
+        check_twins(project)
+    except BuildError as error:
+        raise PlanError(str(error)) from error
+    sys.stdout.write("every claim has its words, and every page its twin\n")
+    return code
 
 
 def _report(_options: argparse.Namespace) -> int:
     from reportkit.site.build import build
 
-    return build(Path.cwd())
+    return build(_project())
 
 
 def _build_info(_options: argparse.Namespace) -> int:
     from reportkit.bench.environment import write_build_info
 
-    path = write_build_info(Path.cwd())
+    path = write_build_info(_project())
     sys.stdout.write(f"wrote {path.name}\n")
     return 0
 

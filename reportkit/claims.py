@@ -197,6 +197,12 @@ class Claim:
         if not NAME.fullmatch(self.id):
             message = f"claim {self.id!r} is no valid name ({NAME.pattern})"
             raise PlanError(message)
+        if self.on not in {"any", "cuda"}:
+            message = f"claim {self.id!r} is judged on {self.on!r}; machines are 'any' or 'cuda'"
+            raise PlanError(message)
+        if any(isinstance(part, Spread) for part in parts) and self.bound.high is not None and self.bound.high < 1:
+            message = f"claim {self.id!r}: a spread is never below 1, and the bound asks for {self.bound.high} at most"
+            raise PlanError(message)
         twice = next((setting for setting in self.settings if self.settings.count(setting) > 1), None)
         if twice is not None:
             message = f"claim {self.id!r} names setting {twice!r} twice"

@@ -141,6 +141,11 @@ def lane_environment(name: str, root: Path = ROOT) -> Path:
     folder = root / ".nox" / f"lane-{lane.id}"
     index = _index(lane)
     pin = os.environ.get("REPORTKIT_NIGHTLY") if lane.kind == "nightly" else None
+    if pin is not None and not re.fullmatch(r"\d+(\.\d+)+((a|b|rc)\d+)?(\.dev\d+)?(\+[\w.]+)?", pin):
+        raise LaneUnavailableError(
+            f"lane {lane.id}: {pin!r} is no build, which looks like 2.16.0.dev20261129; "
+            "change REPORTKIT_NIGHTLY_INDEX or REPORTKIT_NIGHTLY to try another"
+        )
     lock = root / "lanes" / f"{_base(lane, root)}.txt"
     sources = [lock]
     if index is not None:
@@ -285,7 +290,7 @@ def _require_compiler(python: _Python) -> None:
         raise SetupError(
             f"torch.compile needs {things.replace(') ', ') and ')}; nothing is downloaded yet. "
             f"Debian, Ubuntu: apt install {debian}. Fedora: dnf install {fedora}. "
-            "macOS: xcode-select --install, and the Python of python.org or Homebrew."
+            "macOS: xcode-select --install, and the Python of python.org or Homebrew"
         )
 
 

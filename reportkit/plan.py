@@ -9,18 +9,19 @@ from __future__ import annotations
 import difflib
 import importlib
 import sys
+import traceback
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from reportkit.records import NAME
+from reportkit.records import NAME, Damaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
 
     from reportkit.claims import Claim
-    from reportkit.records import Finding, Scale
+    from reportkit.records import CaseFile, Finding, Scale, Stored
 
 Axis = str | int
 Cache = Literal["shared", "cold", "warm"]
@@ -234,10 +235,11 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     """Return the message for a name that isn't known: what, the nearest names, and all of a short list."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    if near:
+        return f"unknown {kind} {name!r}; did you mean {', '.join(near)}?"
     most = 12
-    listing = f"; known: {', '.join(known)}" if len(known) <= most else ""
-    hint = f"; did you mean {', '.join(near)}?" if near else listing
-    return f"unknown {kind} {name!r}{hint}"
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return f"unknown {kind} {name!r}; known: {', '.join(known[:most])}{more}"
 
 
 def load_article(project: Path) -> Article:
@@ -251,8 +253,57 @@ def load_article(project: Path) -> Article:
         raise PlanError(message)
     if str(project) not in sys.path:
         sys.path.insert(0, str(project))
-    article = getattr(importlib.import_module("experiments"), "ARTICLE", None)
+    try:
+        article = getattr(importlib.import_module("experiments"), "ARTICLE", None)
+    except Exception as error:
+        message = f"{_place(project, error)}: {error if isinstance(error, PlanError) else _told(error)}"
+        raise PlanError(message) from error
     if not isinstance(article, Article):
         message = "experiments/__init__.py declares no ARTICLE"
         raise PlanError(message)
     return article
+
+
+def _place(project: Path, error: Exception) -> str:
+    """Return where in experiments/ an error comes from: file and line of the innermost frame there."""
+    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename:
+        frames.append((error.filename, error.lineno))
+    folder = project / "experiments"
+    ours = [(Path(name), line) for name, line in frames if Path(name).is_relative_to(folder)]
+    if not ours:
+        return "experiments/"
+    path, line = ours[-1]
+    return f"{path.relative_to(project).as_posix()}:{line}"
+
+
+def _told(error: Exception) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {text}"
+
+
+def contradiction(article: Article, lanes: Iterable[str], file: CaseFile) -> str | None:
+    """Return how a case file contradicts the plan that it belongs to; None where it does not.
+
+    A case that the plan no longer has is history and contradicts nothing.
+    """
+    if file.lane not in lanes:
+        return f"lane {file.lane!r} is not in lanes/lanes.toml"
+    if file.section not in {section.id for section in article.sections}:
+        return f"section {file.section!r} is none of the article's"
+    for experiment in article.experiments:
+        for case in experiment.cases:
+            if case.name == file.case and dict(case.axes) != file.axes:
+                return f"its axes are {file.axes}, and those of {case.name} are {dict(case.axes)}"
+    return None
+
+
+def sift(
+    article: Article, lanes: Iterable[str], loaded: tuple[list[Stored], list[Damaged]]
+) -> tuple[list[Stored], list[Damaged]]:
+    """Move files that contradict the plan from those that were read to those that are damaged."""
+    stored, damaged = loaded
+    known = tuple(lanes)
+    problems = {one.path: contradiction(article, known, one.file) for one in stored}
+    false = [Damaged(path, problem) for path, problem in problems.items() if problem]
+    return [one for one in stored if not problems[one.path]], sorted([*damaged, *false], key=lambda one: one.path)

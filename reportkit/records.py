@@ -438,7 +438,7 @@ def load(project: Path, folders: tuple[str, ...] = ("results", "runs")) -> tuple
     for folder in folders:
         root = project / folder
         for path in sorted(_candidates(root)):
-            shown = path.relative_to(project).as_posix()
+            shown = _printable(path.relative_to(project))
             try:
                 stored.append(Stored(shown, read(path, root)))
             except RecordError as error:
@@ -464,6 +464,11 @@ def json_schema() -> str:
     return json.dumps(msgspec.json.schema(CaseFile), indent=1, sort_keys=True) + "\n"
 
 
+def _printable(path: Path) -> str:
+    """Return a path on one line, whatever a stranger put into it."""
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in path.as_posix())
+
+
 def keep(source: Path, results: Path) -> tuple[int, list[tuple[str, str]]]:
     """Copy what may count from `source` (runs/) into `results`; return how many, and what was left and why.
 
@@ -476,7 +481,7 @@ def keep(source: Path, results: Path) -> tuple[int, list[tuple[str, str]]]:
     kept = 0
     left: list[tuple[str, str]] = []
     for path in sorted(_candidates(source)):
-        shown = path.relative_to(source).as_posix()
+        shown = _printable(path.relative_to(source))
         try:
             file = read(path, source)
         except RecordError as error:

@@ -306,7 +306,7 @@ def test_nightly_from_a_local_index(project: Path, tmp_path: Path, monkeypatch: 
     ("index", "pin", "reason"),
     [
         ("nightlies", "2.0.0.dev20251224", "no version of torch==2.0.0.dev20251224"),
-        ("nightlies", "not a version", "REPORTKIT_NIGHTLY"),
+        ("nightlies", "not a version", "'not a version' is no build"),
         ("missing", None, "no such folder"),
         ("empty", None, "it serves no such torch"),
         ("usual", None, "it serves 1.0.0, a release, no nightly"),

@@ -13,7 +13,7 @@ from reportkit import lanes, records
 from reportkit.claims import Each, Speedup
 from reportkit.digest import digests
 from reportkit.judge import Criteria, judge, observe
-from reportkit.plan import load_article
+from reportkit.plan import load_article, sift
 from reportkit.site.texts import Texts, load_texts
 
 if TYPE_CHECKING:
@@ -193,8 +193,8 @@ def load_edition(project: Path) -> Edition:
     """
     article = load_article(project)
     texts = load_texts(project, article)
-    stored, damaged = records.load(project)
     order = tuple(lane.id for lane in lanes.lanes(project))
+    stored, damaged = sift(article, order, records.load(project))
     digest_now = digests(article)
     criteria = Criteria()
     return Edition(

@@ -1,0 +1,141 @@
+"""The command line on bad input: one message that says what, where and what to do; a nonzero exit; nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reportkit import records
+from tests.casefiles import case_file
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a copy of the project without anything measured."""
+    project = tmp_path / "project"
+    for folder in ("experiments", "lanes", "docs"):
+        shutil.copytree(ROOT / folder, project / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return project
+
+
+def reportkit(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "reportkit", *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the one line that a failed command wrote to its errors."""
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+@pytest.mark.parametrize("command", ["verdicts", "check", "keep", "report", "build-info"])
+def test_another_folder_than_the_projects_is_refused(command: str, tmp_path: Path) -> None:
+    assert "run this in the project's root folder" in one_line(reportkit(tmp_path, command))
+
+
+def test_an_unknown_lane_is_answered_with_the_nearest(project: Path) -> None:
+    assert "2.5" in one_line(reportkit(project, "run", "--lane", "2.6"))
+
+
+def test_an_environment_that_can_not_measure_says_which_can(project: Path) -> None:
+    told = one_line(reportkit(project, "run", "--lane", "2.5", "--plan"))
+    assert 'nox -s "experiments(2.5)"' in told
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        ("benchmarks.py", "between(1.42, 1.87)", "between(1.87, 1.42)", "a bound that contradicts itself"),
+        ("benchmarks.py", 'on="cuda"', 'on="gpu"', "judged on 'gpu'"),
+        ("benchmarks.py", "at_most(1.05)", "at_most(0.5)", "a spread is never below 1"),
+        ("questions.py", "CLAIMS = (", "CLAIMS = ((", "SyntaxError"),
+        ("questions.py", "CLAIMS = (", "import nosuchmodule\n\nCLAIMS = (", "No module named 'nosuchmodule'"),
+    ],
+)
+def test_a_mistake_in_the_plan_is_told_with_its_file_and_line(
+    file: str, old: str, new: str, told: str, project: Path
+) -> None:
+    path = project / "experiments" / file
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+    line = one_line(reportkit(project, "verdicts"))
+
+    assert f"experiments/{file}:" in line
+    assert told in line
+
+
+def test_verdicts_has_every_claim_in_every_lane(project: Path) -> None:
+    done = reportkit(project, "verdicts", "--json")
+
+    rows = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert {row["lane"] for row in rows} == {"2.4", "2.5", "2.15", "nightly"}
+    assert len(rows) == 4 * len({row["id"] for row in rows})
+    assert {row["verdict"] for row in rows} == {"not-measured"}
+    keys = {"id", "section", "lane", "machine", "scale", "verdict", "reason", "interval", "bound", "files"}
+    assert all(row.keys() == keys for row in rows)
+
+
+def test_a_file_that_contradicts_the_plan_is_damaged(project: Path) -> None:
+    records.write(project / "results", case_file())
+    assert "1 case files are whole" in reportkit(project, "check").stdout
+
+    path = next((project / "results").rglob("*.json"))
+    path.write_text(path.read_text().replace('"process": "', '"process": "not-'))
+    done = reportkit(project, "check")
+
+    assert done.returncode == 1
+    assert "its axes are" in one_line(done)
+
+
+@pytest.mark.parametrize("command", ["check", "verdicts"])
+def test_damage_is_told_on_one_line_each_and_the_rest_goes_on(command: str, project: Path) -> None:
+    folder = project / "runs" / "a"
+    folder.mkdir(parents=True)
+    (folder / "two\nlines.json").write_text("{")
+
+    done = reportkit(project, command)
+
+    assert "runs/a/two\\nlines.json" in one_line(done)
+    assert done.stdout
+
+
+def test_a_text_that_is_no_toml_is_told_by_check(project: Path) -> None:
+    with (project / "experiments" / "claims.zh.toml").open("a") as stream:
+        stream.write("x = [\n")
+    assert "experiments/claims.zh.toml" in one_line(reportkit(project, "check"))
+
+
+def test_keeping_from_nowhere_is_refused(project: Path) -> None:
+    assert "there is no folder elsewhere" in one_line(reportkit(project, "keep", "--from", "elsewhere"))
+
+
+def test_a_results_folder_that_is_a_file_is_one_message(project: Path) -> None:
+    records.write(project / "results", case_file())
+    (project / "results").rename(project / "runs")
+    (project / "results").write_text("")
+
+    done = reportkit(project, "keep")
+
+    assert done.returncode == 3
+    assert "results" in one_line(done)
