@@ -6,8 +6,16 @@ counted and did not happen.
 
 from __future__ import annotations
 
+import gc
 import importlib
+import os
+import resource
+import signal
+import sys
+import threading
+import time
 
+from reportkit.bench.environment import CLEARED, TELLING
 from reportkit.records import Finding, Scalar
 
 
@@ -95,6 +103,61 @@ def switches() -> dict[str, Scalar | None]:
         "inductor.cpp_wrapper": _config("torch._inductor.config", "cpp_wrapper"),
         **{f"cache.{name}": value for name, value in cache_switches().items()},
     }
+
+
+def left_behind() -> dict[str, object]:
+    """Return all that a case may change for the next one in its process, by name, as it stands now."""
+    import torch
+
+    configurations = {
+        f"{module}.{name}": repr(value)
+        for module in ("torch._dynamo.config", "torch._inductor.config", "torch._functorch.config")
+        for name, value in _whole_config(module).items()
+    }
+    telling = {n: v for n, v in os.environ.items() if n in TELLING or n.startswith(CLEARED)}
+    telling.pop("CUDA_MODULE_LOADING", None)  # Torch sets it itself, when it first touches a GPU.
+    return {
+        **switches(),
+        **configurations,
+        "grad mode": torch.is_grad_enabled(),
+        "inference mode": torch.is_inference_mode_enabled(),
+        "autocast": (torch.is_autocast_enabled(), torch.is_autocast_cpu_enabled()),
+        "anomaly mode": torch.is_anomaly_enabled(),
+        "default device": str(torch.get_default_device()),
+        "cudnn": (torch.backends.cudnn.enabled, torch.backends.cudnn.deterministic),
+        "time": tuple(
+            getattr(time, name) for name in ("time", "perf_counter", "perf_counter_ns", "monotonic", "sleep")
+        ),
+        "working folder": _working_folder(),
+        "cache folder": os.path.isdir(os.path.dirname(os.environ.get("TORCHINDUCTOR_CACHE_DIR", "/"))),  # noqa: PTH112, PTH120 -- a name may be missing
+        "environment variables": telling,
+        "signal handlers": {number: signal.getsignal(number) for number in signal.valid_signals()},
+        "memory limits": (resource.getrlimit(resource.RLIMIT_AS), resource.getrlimit(resource.RLIMIT_DATA)),
+        "standard streams": (sys.stdout, sys.stderr),
+        "garbage collector": (gc.isenabled(), gc.get_threshold()),
+        "Python threads": {thread.ident for thread in threading.enumerate() if not _of_a_library(thread)},
+    }
+
+
+def _whole_config(module: str) -> dict[str, object]:
+    config = importlib.import_module(module)
+    # Renamed between versions.
+    copy = next(c for name in ("get_config_copy", "to_dict", "shallow_copy_dict") if (c := getattr(config, name, None)))
+    return dict(copy())
+
+
+def _working_folder() -> str | None:
+    try:
+        return os.getcwd()  # noqa: PTH109 -- compared, not used
+    except FileNotFoundError:
+        return None
+
+
+def _of_a_library(thread: threading.Thread) -> bool:
+    """Whether torch, or a progress bar, keeps the thread for the life of the process."""
+    target = getattr(thread, "_target", None)
+    module = getattr(target, "__module__", None) or type(thread).__module__
+    return module.split(".")[0] in {"torch", "concurrent", "multiprocessing", "tqdm"}
 
 
 def _config(module: str, name: str) -> Scalar | None:

@@ -32,7 +32,10 @@ class GarbageError(ValueError):
 
 
 class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the child is asked to do, over its standard input: one JSON document."""
+    """What the child is asked to do, over its standard input: one line of JSON.
+
+    The runner adds an empty line for each answer that is on file; only then the next case begins.
+    """
 
     lane: Name
     torch: str | None
@@ -73,13 +76,19 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag=
     phases: dict[str, float] = {}
 
 
+class Spent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="spent"):
+    """A case left something behind in the process, so that those after it need another."""
+
+    reason: str
+
+
 class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="refusal"):
     """The child can't begin: the wrong torch, or none."""
 
     reason: str
 
 
-Message = Hello | Phase | Answer | Refusal
+Message = Hello | Phase | Answer | Spent | Refusal
 _DECODER = msgspec.json.Decoder(Message)
 
 

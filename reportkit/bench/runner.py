@@ -29,7 +29,7 @@ from tqdm import tqdm
 from reportkit import lanes, records
 from reportkit.bench import environment as env
 from reportkit.bench.child import shorten
-from reportkit.bench.messages import Answer, GarbageError, Hello, Inbox, Message, Phase, Refusal, Request
+from reportkit.bench.messages import Answer, GarbageError, Hello, Inbox, Message, Phase, Refusal, Request, Spent
 from reportkit.digest import digests
 from reportkit.plan import Article, Case, load_article
 from reportkit.records import CaseFile, Environment, Scale
@@ -48,6 +48,12 @@ LOST = frozenset({"crashed", "timed-out"})
 GRACE = 120.0
 LATENESS = 6.0
 """A case may take this many times its estimated cost and `GRACE` seconds more before it counts as hung."""
+
+FAREWELL = 10.0
+"""Seconds that a child has to end once all is answered: threads or hooks of a workload may keep it."""
+
+MARK = "REPORTKIT_CHILD"
+"""The variable by which what a workload started is found, wherever it has gone."""
 
 PROBE_LIMIT = 300.0
 """Seconds in which torch must have been imported."""
@@ -216,7 +222,6 @@ def _run_all(cases: list[Case], context: Context) -> int:
                 for file in _measure(group, context, bar):
                     counts[file.status] = counts.get(file.status, 0) + 1
             except Interrupted as stop:
-                counts["interrupted"] = counts.get("interrupted", 0) + 1
                 interrupted = stop
                 break
     done = ", ".join(f"{number} {status}" for status, number in sorted(counts.items())) or "nothing to do"
@@ -284,14 +289,16 @@ def _measure(group: list[Case], context: Context, bar: tqdm[None]) -> Iterator[C
                     say(f"{case.name}: the process it shared gave out ({answer.reason}); trying it alone")
                     alone = True
                     break
-                file = _write(case, answer, environment, started, context)
-                pending.remove(case)
+                with _undisturbed():
+                    file = _write(case, answer, environment, started, context)
+                    pending.remove(case)
                 bar.update(case.cost[context.scale])
                 yield file
                 started = _now()
         except Interrupted as stop:
-            answer = Answer(case=pending[0].name, status="interrupted", reason=f"stopped by {stop} while under way")
-            _write(pending[0], answer, context.environment, started, context)
+            if pending:
+                answer = Answer(case=pending[0].name, status="interrupted", reason=f"stopped by {stop} while under way")
+                yield _write(pending[0], answer, context.environment, started, context)
             raise
 
 
@@ -355,7 +362,7 @@ ANSWERED = (
 
 
 def _ask(cases: list[Case], context: Context, bar: tqdm[None]) -> Iterator[tuple[Answer, Environment]]:
-    """Yield what became of each case, in order; ends early only after a crash, which it yields last."""
+    """Yield what became of each case, in order; ends early after a crash, which it yields last, or a spent process."""
     cache = _cache(cases[0], context, bar)
     environment = context.environment
     left = [case.name for case in cases]
@@ -371,16 +378,19 @@ def _ask(cases: list[Case], context: Context, bar: tqdm[None]) -> Iterator[tuple
                 _show(bar, f"{message.case}: {message.phase}")
             elif isinstance(message, Refusal):
                 refused(message)
-            elif message.case != left[0]:
-                _lost(f"it answered for {message.case}, which was not asked")
+            elif isinstance(message, Spent):
+                say(f"{message.reason}; the cases after it get a fresh one")
+                return
             else:
+                _expect(message, left)
                 left.pop(0)
                 yield message, environment
         if left:
             _lost("it ended without an answer")
     except ChildError as error:
-        lost = Answer(case=left[0], status=error.status, reason=error.reason, traceback=error.output or None)
-        yield lost, environment
+        if left:  # How a process ends that has answered all decides nothing.
+            lost = Answer(case=left[0], status=error.status, reason=error.reason, traceback=error.output or None)
+            yield lost, environment
 
 
 def _request(context: Context, cases: list[str], *, prime: bool = False) -> Request:
@@ -392,6 +402,11 @@ def refused(refusal: Refusal) -> NoReturn:
     raise RunError(refusal.reason)
 
 
+def _expect(answer: Answer, left: list[str]) -> None:
+    if answer.case not in left[:1]:
+        _lost(f"it answered for {answer.case}, which was not asked")
+
+
 def _lost(why: str) -> NoReturn:
     raise ChildError("crashed", why, "")
 
@@ -400,7 +415,7 @@ def _cache(case: Case, context: Context, bar: tqdm[None]) -> Path:
     """Return the folder of the caches a case runs on, filled first where a warm case needs it."""
     if case.cache == "warm":
         follows = case.follows or ""
-        if follows not in context.caches:
+        if follows not in context.caches or not context.caches[follows].is_dir():
             _show(bar, f"{case.name}: filling its caches")
             say(f"{case.name}: {follows} ran in another run; filling its caches again")
             cache = _fresh(context)
@@ -419,6 +434,7 @@ def _cache(case: Case, context: Context, bar: tqdm[None]) -> Path:
 
 
 def _fresh(context: Context) -> Path:
+    context.scratch.mkdir(mode=0o700, exist_ok=True)  # A workload may have deleted it.
     return Path(tempfile.mkdtemp(dir=context.scratch, prefix="cache-"))  # 0700, by mkdtemp's contract.
 
 
@@ -462,6 +478,7 @@ def converse(project: Path, request: Request, cache: Path, limit: float) -> Iter
         ChildError: it crashed, hung, or sent garbage.
     """
     reader, writer = os.pipe()
+    token = secrets.token_hex(8)
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "reportkit.bench.child", str(writer)],
@@ -470,15 +487,14 @@ def converse(project: Path, request: Request, cache: Path, limit: float) -> Iter
             stderr=subprocess.STDOUT,
             pass_fds=(writer,),
             cwd=project,
-            env=env.child_variables(cache) | {"PYTHONPATH": _python_path(project)},
+            env=env.child_variables(cache) | {"PYTHONPATH": _python_path(project), MARK: token},
             start_new_session=True,  # So that it and what it started can be killed together.
         )
         os.close(writer)
         ended = False
         try:
-            with contextlib.suppress(BrokenPipeError), process.stdin as stream:  # type: ignore[union-attr]
-                stream.write(msgspec.json.encode(request))
-            yield from _listen(process, reader, limit)
+            _tell(process, msgspec.json.encode(request))
+            yield from _listen(process, reader, limit, len(request.cases))
             ended = True
         except (TimeoutError, GarbageError) as error:
             status: records.Status = "timed-out" if isinstance(error, TimeoutError) else "crashed"
@@ -488,6 +504,9 @@ def converse(project: Path, request: Request, cache: Path, limit: float) -> Iter
             os.close(reader)
             code = process.wait() if ended else None
             kill(process)
+            _end_strays(token)
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()  # type: ignore[union-attr]
         if code:
             raise ChildError("crashed", _ending(code), _tail(output))
 
@@ -496,9 +515,16 @@ def _python_path(project: Path) -> str:
     return os.pathsep.join([str(project), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def _listen(process: subprocess.Popen[bytes], reader: int, limit: float) -> Iterator[Message | None]:
-    """Yield messages until the child's end of the pipe is closed, or the child is gone."""
+def _tell(process: subprocess.Popen[bytes], line: bytes) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(line + b"\n")  # type: ignore[union-attr]
+        process.stdin.flush()  # type: ignore[union-attr]
+
+
+def _listen(process: subprocess.Popen[bytes], reader: int, limit: float, cases: int) -> Iterator[Message | None]:
+    """Yield messages until the child's end of the pipe is closed, or the child is gone, or has long said all."""
     inbox = Inbox()
+    answers = 0
     deadline = time.monotonic() + limit
     with selectors.DefaultSelector() as selector:
         selector.register(reader, selectors.EVENT_READ)
@@ -512,10 +538,15 @@ def _listen(process: subprocess.Popen[bytes], reader: int, limit: float) -> Iter
                 for message in inbox.feed(data):
                     yield message
                     if isinstance(message, Answer):
-                        deadline = time.monotonic() + limit
+                        _tell(process, b"")  # Whoever took the answer has written its file by now.
+                        answers += 1
+                        deadline = time.monotonic() + (limit if answers < cases else FAREWELL)
             elif gone:
                 break  # A worker that it left behind may hold the pipe open for ever.
             elif time.monotonic() > deadline:
+                if cases and answers >= cases:
+                    kill(process)
+                    return
                 late = f"no answer within {limit:.0f} s"
                 raise TimeoutError(late)
             else:
@@ -523,7 +554,7 @@ def _listen(process: subprocess.Popen[bytes], reader: int, limit: float) -> Iter
     try:
         process.wait(timeout=max(5.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired as error:
-        late = "it answered and did not end"
+        late = "it closed its pipe and did not end"
         raise TimeoutError(late) from error
 
 
@@ -532,6 +563,15 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def _end_strays(token: str) -> None:
+    """End what left the child's session, found by the variable it inherited; where there is no /proc, nothing is."""
+    mark = f"{MARK}={token}".encode()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark in path.read_bytes().split(b"\0"):
+                os.kill(int(path.parent.name), signal.SIGKILL)
 
 
 def _ending(code: int) -> str:
@@ -568,6 +608,16 @@ def _signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait: what has been measured is written, and counts as written, in one go."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def command_line() -> str:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import gc
 import math
-import time
 from dataclasses import dataclass, field
+from time import perf_counter  # Bound now: a workload may put something else into `time`.
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -117,30 +117,30 @@ def synchronize(here: Here) -> None:
 def once(call: Callable[[], Any], here: Here) -> tuple[float, Any]:
     """Return the wall seconds of one call, the device's work included, and what it returned."""
     synchronize(here)
-    start = time.perf_counter()
+    start = perf_counter()
     output = call()
     synchronize(here)
-    return round(time.perf_counter() - start, RESOLUTION), output
+    return round(perf_counter() - start, RESOLUTION), output
 
 
 def _block(call: Callable[[], Any], calls: int, here: Here) -> tuple[float, float | None]:
     """Return mean seconds a call, by the wall clock and by GPU events (None without a GPU)."""
     if here.device != "cuda":
-        start = time.perf_counter()
+        start = perf_counter()
         for _ in range(calls):
             call()
-        return (time.perf_counter() - start) / calls, None
+        return (perf_counter() - start) / calls, None
     import torch
 
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     torch.cuda.synchronize()
-    start = time.perf_counter()
+    start = perf_counter()
     begin.record()
     for _ in range(calls):
         call()
     end.record()
     torch.cuda.synchronize()
-    wall = time.perf_counter() - start
+    wall = perf_counter() - start
     return wall / calls, begin.elapsed_time(end) / 1000 / calls
 
 
@@ -239,9 +239,9 @@ def _calls_a_block(call: Callable[[], Any], here: Here) -> int:
 def _take_pairs(steady: Steady, calls: dict[str, Callable[[], Any]], here: Here, gpu: Gpu, budget: float) -> None:
     order = ("eager", "compiled")
     look = FIRST_LOOK
-    start = time.perf_counter()
+    start = perf_counter()
     while steady.pairs < MOST_SAMPLES:
-        spent = time.perf_counter() - start
+        spent = perf_counter() - start
         # The first look is owed to every case; only a case ten times slower than planned misses it.
         if spent > budget and (steady.pairs >= FIRST_LOOK or spent > 10 * budget):
             return

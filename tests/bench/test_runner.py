@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -162,11 +163,140 @@ def test_a_plan_prints_cases_and_their_sum(wish: Callable[..., Wish], capsys: py
     assert "6 s  6 cases at smoke scale" in capsys.readouterr().out
 
 
+def test_what_a_case_changes_in_its_process_does_not_reach_the_next(wish: Callable[..., Wish], toy: Path) -> None:
+    from reportkit.bench import runner
+
+    complete = ("plain", "switches", "process", "clock", "threads", "uncached", "asks", "twin", "stray", "last")
+    faulty = ("fills", "sys-exit", "interrupt", "base", "recursion", "closes")
+
+    code = runner.run(wish(*(f"attacks.{kind}" for kind in (*complete, *faulty))))
+
+    files = on_file(toy)
+    assert code == runner.FAILED
+    assert {kind: file.status for kind, file in files.items()} == {
+        **dict.fromkeys(complete, "complete"),
+        **dict.fromkeys(faulty, "failed"),
+        "fills": "out-of-memory",
+        "closes": "crashed",
+    }
+    for kind in complete:
+        assert files[kind].findings["fine"].evidence == files["plain"].findings["fine"].evidence, kind
+    reasons = {kind: files[kind].reason for kind in ("sys-exit", "interrupt", "base")}
+    assert reasons == {
+        "sys-exit": "SystemExit: 0",
+        "interrupt": "KeyboardInterrupt: without a message; see the traceback",
+        "base": "BaseException: neither",
+    }
+    assert "Bad file descriptor" in (files["closes"].traceback or "")
+    assert len(records.load(toy)[0]) == len(complete) + len(faulty)
+    assert left_over(toy) == []
+
+
+def left_over(project: Path) -> list[str]:
+    """Return the command lines of processes that the project's cases have left."""
+    left = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            # Only what a measured process starts has both.
+            variables = (process / "environ").read_bytes()
+            if b"REPORTKIT_CHILD=" in variables and str(project).encode() in variables:
+                left.append((process / "cmdline").read_bytes().decode().replace("\0", " "))
+        except OSError:
+            continue  # It has just ended, or is another user's.
+    return left
+
+
+def test_results_are_held_against_each_other_or_refused_with_the_reason(wish: Callable[..., Wish], toy: Path) -> None:
+    from reportkit.bench import runner
+
+    runner.run(wish("sides"))
+
+    files = on_file(toy)
+    said = {kind: file.correctness.detail for kind, file in files.items() if file.correctness}
+    right = {kind for kind, file in files.items() if file.correctness and file.correctness.right}
+    assert right == {"plain", "buffer", "random", "switches", "clock", "last"}
+    assert {said[kind] for kind in right} == {""}
+    expected = {
+        "buffer-wrong": "the compiled error against fp64 is larger than eager's allows",
+        "other-random": "the call draws random numbers, and the compiled result is not close to eager's",
+        "noise": "two eager runs from the same seed differ",
+        "input": "two eager runs from the same seed differ",
+        "parameters": "two eager runs from the same seed differ",
+        "late": "after timing, eager returns something else than before it",
+        "nan-both": "the result has a NaN or an infinity",
+        "dtype": "the compiled result has other types than eager's",
+        "empty": "the call returns no element",
+        "two-shapes": "two eager runs return other shapes or types",
+        "imaginary": "the compiled error against fp64 is larger than eager's allows",
+    }
+    for kind, start in expected.items():
+        assert said[kind].startswith(start), (kind, said[kind])
+    assert (files["exits"].status, files["exits"].reason) == ("failed", "SystemExit: 0")
+    assert {kind for kind, file in files.items() if file.status != "complete"} == {"exits"}
+    assert files["switches"].settings["default_dtype"] == "torch.float64"
+    assert files["clock"].settings == files["last"].settings == files["plain"].settings
+
+
+def test_a_signal_between_cases_loses_nothing(
+    wish: Callable[..., Wish], toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from reportkit.bench import runner
+
+    say = runner.say
+
+    def say_and_stop(text: str) -> None:
+        say(text)
+        if text.startswith("facts.fine"):
+            os.kill(os.getpid(), signal.SIGINT)  # When its file is there, and no other case has begun.
+
+    monkeypatch.setattr(runner, "say", say_and_stop)
+    assert runner.run(wish("facts.fine")) == 128 + signal.SIGINT
+    assert {kind: file.status for kind, file in on_file(toy).items()} == {"fine": "complete"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_run_killed_at_twenty_moments_loses_at_most_the_case_under_way_each_time(toy: Path) -> None:
+    chance = random.Random(20261130)  # noqa: S311 -- moments, no secret
+    command = [sys.executable, "-m", "reportkit", "run", "--lane", "toy", "--machine", "toy-machine", "many"]
+    variables = os.environ | {"PYTHONPATH": f"{toy}{os.pathsep}{ROOT}"}
+    log = toy / "log"
+    log.touch()
+    lost: list[int] = []
+    for kill in range(20):
+        before = set(on_file(toy))
+        process = subprocess.Popen([*command, "--resume"], cwd=toy, env=variables, stdout=subprocess.DEVNULL)
+        # One in five dies while torch is imported; the others once some more files are there.
+        wanted = 0 if kill % 5 == 0 else chance.randrange(1, 8)
+        while len(on_file(toy)) < len(before) + wanted:
+            assert process.poll() is None, "it ended before it was killed"
+            time.sleep(0.02)
+        time.sleep(chance.uniform(0, 0.1 if wanted else 4))
+        process.kill()
+        process.wait()
+        while left_over(toy):
+            time.sleep(0.02)  # The measured process follows the runner.
+        assert before <= set(on_file(toy))
+        begun = log.read_text().split()
+        lost.append(len(begun) - len(on_file(toy)) - sum(lost))
+        assert set(on_file(toy)) <= set(begun)
+    assert set(lost) <= {0, 1}
+    assert 1 in lost
+
+    assert subprocess.run([*command, "--resume"], cwd=toy, env=variables, check=False).returncode == 0
+    stored, damaged = records.load(toy)
+    assert not damaged
+    assert sorted(one.file.case for one in stored) == [f"many.{number:03}" for number in range(150)]
+    assert {one.file.status for one in stored} == {"complete"}
+    # Every case has begun once, and once more for each time that it was lost.
+    assert len(log.read_text().split()) == 150 + sum(lost)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_loses_at_most_the_case_under_way(number: signal.Signals, toy: Path) -> None:
     command = [sys.executable, "-m", "reportkit", "run", "--lane", "toy", "--machine", "toy-machine"]
     process = subprocess.Popen(
-        [*command, "facts.fine", "facts.hangs"],
+        [*command, "facts.fine", "facts.deaf"],
         cwd=toy,
         env=os.environ | {"PYTHONPATH": f"{toy}{os.pathsep}{ROOT}"},
         stdout=subprocess.PIPE,
@@ -181,11 +311,13 @@ def test_a_signal_loses_at_most_the_case_under_way(number: signal.Signals, toy: 
     files = on_file(toy)
     assert files["fine"].status == "complete"
     if number == signal.SIGKILL:
-        assert "hangs" not in files
+        assert "deaf" not in files
     else:
         assert process.returncode == 128 + number
-        assert files["hangs"].status == "interrupted"
+        assert files["deaf"].status == "interrupted"
         assert "go on with --resume" in output
+    while left_over(toy):
+        time.sleep(0.05)  # Whoever ends the runner ends the case, which would hang for an hour.
 
 
 def test_a_full_disk_ends_the_run_and_keeps_what_was_written(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,7 +25,7 @@ class Machine:
         self.log: list[str] = []
         self.random = random.Random(1)  # noqa: S311 -- noise, not a secret
         self.noise = noise
-        monkeypatch.setattr(time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(timing, "perf_counter", lambda: self.now)
 
     def call(self, side: str, seconds: float) -> Callable[[], None]:
         """Return a call that takes that long, give or take the noise."""

@@ -17,7 +17,64 @@ def misbehave(kind):
     import sys
     import time
 
+    import resource
+    import shutil
+    import signal
+    import subprocess
+    import threading
+
+    import torch
+
     descriptor = int(sys.argv[1])
+    if kind == "switches":
+        torch.use_deterministic_algorithms(True)
+        torch.set_grad_enabled(False)
+        torch.set_float32_matmul_precision("high")
+        torch.set_num_threads(1 + torch.get_num_threads())
+        torch.set_default_dtype(torch.float64)
+        torch._dynamo.config.cache_size_limit = 1
+    if kind == "process":
+        os.chdir("/")
+        signal.signal(signal.SIGINT, lambda *_: None)
+        sys.setrecursionlimit(400)
+    if kind == "clock":
+        time.perf_counter = lambda: 0.0
+        time.sleep = lambda _: None
+    if kind == "threads":
+        # Not a daemon: a process waits for it before it ends.
+        threading.Thread(target=time.sleep, args=(3600,)).start()
+    if kind == "fills":
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 28), -1))
+        full = []
+        while True:
+            full.append(torch.ones(1 << 22))
+    if kind == "uncached":
+        shutil.rmtree(os.path.dirname(os.path.dirname(os.environ["TORCHINDUCTOR_CACHE_DIR"])))
+    if kind == "sys-exit":
+        sys.exit(0)
+    if kind == "interrupt":
+        raise KeyboardInterrupt
+    if kind == "base":
+        raise BaseException("neither")
+    if kind == "recursion":
+        sys.setrecursionlimit(sys.getrecursionlimit())
+        depth = len(__import__("inspect").stack())
+        sys.setrecursionlimit(depth + 5)
+        misbehave.__get__(kind)  # Whatever is called now has hardly a frame left.
+        raise RuntimeError("deep")
+    if kind == "stray":
+        subprocess.Popen(["sleep", "3600"], start_new_session=True)
+    if kind == "twin":
+        os.fork()  # Both come back.
+    if kind == "asks":
+        sys.stdin.read()
+    if kind == "closes":
+        os.close(descriptor)
+    if kind == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        time.sleep(3600)
     if kind == "raises":
         raise RuntimeError("{{ 7 * 7 }} <script>alert(1)</script>")
     if kind == "exits":
@@ -38,12 +95,125 @@ def misbehave(kind):
         time.sleep(60)  # Holds every descriptor that it inherited.
 
 
+def around():
+    """Return what a neighbour could have changed, as this case finds it."""
+    import os
+    import resource
+    import signal
+    import sys
+    import threading
+    import time
+
+    import torch
+
+    return {
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "grad": torch.is_grad_enabled(),
+        "precision": torch.get_float32_matmul_precision(),
+        "threads": torch.get_num_threads(),
+        "dtype": str(torch.get_default_dtype()),
+        "cache_size_limit": torch._dynamo.config.cache_size_limit,
+        "folder": os.path.basename(os.getcwd()),
+        "handler": repr(signal.getsignal(signal.SIGINT)),
+        "recursion": sys.getrecursionlimit(),
+        "clock": repr((time.perf_counter, time.sleep)),
+        "python_threads": threading.active_count(),
+        "memory": repr(resource.getrlimit(resource.RLIMIT_AS)),
+        "cache": os.path.isdir(os.path.dirname(os.environ["TORCHINDUCTOR_CACHE_DIR"])),
+    }
+
+
+def prepare_side(case, here):
+    """Return a pair whose result can't be held against the other side's as it comes, and some that can."""
+    import os
+    import sys
+
+    import torch
+
+    from experiments import workloads
+
+    model, inputs = getattr(workloads, case.workload)(here)
+    kind = case.axes["kind"]
+    buffer = torch.empty(4, 8)
+    calls = {True: 0, False: 0}
+    if kind in {"switches", "clock"}:
+        misbehave(kind)
+    if kind == "exits":
+        sys.exit(0)
+
+    def side(is_eager):
+        @torch.no_grad()
+        def call():
+            calls[is_eager] += 1
+            result = model(inputs)
+            if kind == "buffer":
+                return buffer.copy_(result)[:2]
+            if kind == "buffer-wrong":
+                return buffer.copy_(result if is_eager else result + 1)[:2]
+            if kind == "random":
+                return result + torch.rand(4, 8)
+            if kind == "other-random":
+                torch.rand(1 if is_eager else 2)
+                return result + torch.rand(4, 8)
+            if kind == "noise":
+                return result + os.urandom(1)[0] + 256 * calls[is_eager]
+            if kind == "input":
+                inputs.add_(1)
+            if kind == "parameters":
+                model.weight.mul_(0.5)
+            if kind == "late" and calls[is_eager] > 4:
+                return torch.zeros(4, 8)
+            if kind == "nan-both":
+                return result * float("nan")
+            if kind == "dtype" and not is_eager:
+                return result.double()
+            if kind == "empty":
+                return result[:0]
+            if kind == "two-shapes":
+                return result[: calls[is_eager]]
+            if kind == "imaginary":
+                return torch.complex(result, result if is_eager else -result)
+            return result
+
+        return call
+
+    def reference():
+        import copy
+
+        with torch.no_grad():
+            exact = copy.deepcopy(model).double()(inputs.double())
+            if kind == "imaginary":
+                return torch.complex(exact, exact)
+            return exact[:2] if kind in {"buffer", "buffer-wrong"} else exact
+
+    return Sides(
+        eager=side(True),
+        compiled=torch.compile(side(False), backend="eager") if kind == "plain" else side(False),
+        reference=None if kind in {"random", "dtype", "empty", "nan-both"} else reference,
+        tolerance=1e-4,
+    )
+
+
+def prepare_many(case, here):
+    """Return a fact that says in the log that it has begun, and is quick."""
+    import time
+
+    def observe():
+        with open("log", "a") as log:
+            log.write(f"{case.axes['kind']}\n")
+        time.sleep(0.05)
+        return {"fine": Finding(holds=True, evidence={})}
+
+    return observe
+
+
 def prepare_fact(case, here):
     """Return a call that misbehaves, or finds that all is fine."""
 
     def observe():
+        evidence = {"device": here.device, **around()}
         misbehave(case.axes["kind"])
-        return {"fine": Finding(holds=True, evidence={"device": here.device})}
+        return {"fine": Finding(holds=True, evidence=evidence)}
 
     return observe
 
@@ -110,7 +280,7 @@ FACTS = Experiment(
     kind="fact",
     cases=_cases(
         "facts",
-        ("fine", "raises", "exits", "after", "segfaults", "hangs", "prints", "garbage", "no-json", "memory", "forks"),
+        ("fine", "raises", "exits", "after", "segfaults", "hangs", "prints", "garbage", "no-json", "memory", "forks", "deaf"),
     ),
     prepare=prepare_fact,
 )
@@ -120,4 +290,33 @@ PAIRS = Experiment(
     cases=_cases("pairs", ("fine", "wrong", "shape", "nan", "recompiles", "no-tensor")),
     prepare=prepare_pair,
 )
-SECTION = Section(id="section", number=1, claims=CLAIMS, experiments=(FACTS, PAIRS))
+ATTACKS = Experiment(
+    id="attacks",
+    kind="fact",
+    cases=_cases(
+        "attacks",
+        (
+            *("plain", "switches", "process", "clock", "threads", "uncached", "asks", "twin", "fills", "sys-exit"),
+            *("interrupt", "base", "recursion", "closes", "stray", "last"),
+        ),
+    ),
+    prepare=prepare_fact,
+)
+SIDES = Experiment(
+    id="sides",
+    kind="timing",
+    cases=_cases(
+        "sides",
+        (
+            *("plain", "buffer", "buffer-wrong", "random", "other-random", "noise", "input", "parameters"),
+            *("nan-both", "dtype", "empty", "two-shapes", "imaginary", "exits", "switches", "clock", "last"),
+        ),
+        steady=False,
+    )
+    + _cases("sides", ("late",)),
+    prepare=prepare_side,
+)
+MANY = Experiment(
+    id="many", kind="fact", cases=_cases("many", [f"{number:03}" for number in range(150)]), prepare=prepare_many
+)
+SECTION = Section(id="section", number=1, claims=CLAIMS, experiments=(FACTS, PAIRS, ATTACKS, SIDES, MANY))
