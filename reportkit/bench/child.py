@@ -429,7 +429,8 @@ def _reason(error: BaseException) -> str:
     lines = [line for line in str(error).splitlines() if line.strip()]
     if not lines or lines[0].startswith("from user code"):
         lines = ["without a message; see the traceback"]
-    return f"{type(error).__name__}: {lines[0]}"[:500]
+    # Dynamo's wrapper ends its first line with "raised:", and the error itself is on the next.
+    return f"{type(error).__name__}: {' '.join(lines[: 2 if lines[0].endswith('raised:') else 1])}"[:500]
 
 
 def _trace(error: BaseException) -> str:

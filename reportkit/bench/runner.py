@@ -42,6 +42,9 @@ FAILED, USAGE, NO_ROOM = 1, 2, 3
 """Exit codes: some case could not be measured; the wish made no sense; nothing can be written.
 Interrupted by a signal: 128 and its number."""
 
+SCRATCH = "reportkit-run-"
+"""What the names of folders with a run's caches begin with; the runner's process id follows."""
+
 LOST = frozenset({"crashed", "timed-out"})
 """How a case ends whose child gave no answer."""
 
@@ -120,10 +123,11 @@ def run(wish: Wish) -> int:
     lane = lanes.named(wish.lane, wish.project)
     cases = article.select(wish.names)
     if wish.plan:
-        show_plan(cases, wish.scale or _guess_scale())
+        show_plan(cases, wish.scale or _guess_scale(), wish.budget)
         return 0
-    wish.output.mkdir(parents=True, exist_ok=True)
-    with _signals(), tempfile.TemporaryDirectory(prefix="reportkit-") as scratch:
+    _require_room(wish.output)
+    _sweep()
+    with _signals(), tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}-") as scratch:
         try:
             hello = probe(wish, lane.torch, Path(scratch))
             context = _context(wish, article, lane.torch, hello, Path(scratch))
@@ -134,10 +138,42 @@ def run(wish: Wish) -> int:
             return 128 + stop.signum
 
 
-def show_plan(cases: Sequence[Case], scale: Scale) -> None:
-    """Print the cases, their estimated cost and its sum."""
+def _require_room(output: Path) -> None:
+    """Refuse a folder that can't be written to before anything is measured for it."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=output):
+            pass
+    except OSError as error:
+        message = f"case files can't be written to {output}: {error.strerror}; mend that, or name another --output"
+        raise RunError(message, NO_ROOM) from error
+
+
+def _sweep() -> None:
+    """Remove the caches of runners that were killed: each folder has its runner's process id in its name."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+        owner = folder.name.removeprefix(SCRATCH).split("-")[0]
+        if owner.isdigit() and not _alive(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)  # Somebody else's, or gone already: not ours to remove.
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def show_plan(cases: Sequence[Case], scale: Scale, budget: float | None = None) -> None:
+    """Print the cases, their estimated cost and its sum, and which of them a budget in seconds leaves."""
+    spent = 0.0
     for case in cases:
-        say(f"{case.cost[scale]:7.0f} s  {case.name}")
+        fits = budget is None or spent + case.cost[scale] <= budget
+        spent += case.cost[scale] if fits else 0.0
+        say(f"{case.cost[scale]:7.0f} s  {case.name}{'' if fits else '  (does not fit the budget)'}")
     total = sum(case.cost[scale] for case in cases)
     say(f"{total:7.0f} s  {len(cases)} cases at {scale} scale, about {total / 60:.1f} minutes")
 
@@ -158,7 +194,9 @@ def _context(wish: Wish, article: Article, torch: str | None, hello: Hello, scra
     scale: Scale = wish.scale or ("full" if environment.gpu else "smoke")
     machine = wish.machine or env.machine_name(environment)
     if not records.NAME.fullmatch(machine):
-        message = f"machine name {machine!r} is not allowed: lower-case letters, digits, dots and dashes, at most 64"
+        message = (
+            f"machine name {machine!r} is not allowed: lower-case letters, digits, dot, dash and underscore, at most 64"
+        )
         raise RunError(message)
     why = "" if wish.scale else f" (chosen: {'a' if environment.gpu else 'no'} CUDA GPU here)"
     tree = env.tree_state(wish.project)
@@ -337,7 +375,7 @@ def _write(case: Case, answer: Answer, environment: Environment, started: str, c
     except OSError as error:
         message = (
             f"can't write {records.relative_path(file)} below {context.wish.output}: {error.strerror}. "
-            "The files written before are whole; make room and go on with --resume"
+            "The files written before are whole; make room, or make it writable, and go on with --resume"
         )
         raise RunError(message, NO_ROOM) from error
     took = sum(file.phases.values())
@@ -377,7 +415,7 @@ def _ask(cases: list[Case], context: Context, bar: tqdm[None]) -> Iterator[tuple
             elif isinstance(message, Phase):
                 _show(bar, f"{message.case}: {message.phase}")
             elif isinstance(message, Refusal):
-                refused(message)
+                refused(message, context.wish.lane)
             elif isinstance(message, Spent):
                 say(f"{message.reason}; the cases after it get a fresh one")
                 return
@@ -397,9 +435,10 @@ def _request(context: Context, cases: list[str], *, prime: bool = False) -> Requ
     return Request(lane=context.wish.lane, torch=context.torch, scale=context.scale, cases=cases, prime=prime)
 
 
-def refused(refusal: Refusal) -> NoReturn:
+def refused(refusal: Refusal, lane: str) -> NoReturn:
     """Raise what a child's refusal means for the run."""
-    raise RunError(refusal.reason)
+    message = f'{refusal.reason}; `nox -s "experiments({lane})"` makes the environment of that lane and runs in it'
+    raise RunError(message)
 
 
 def _expect(answer: Answer, left: list[str]) -> None:
@@ -461,7 +500,7 @@ def probe(wish: Wish, torch: str | None, scratch: Path) -> Hello:
             if isinstance(message, Hello):
                 return message
             if isinstance(message, Refusal):
-                refused(message)
+                refused(message, wish.lane)
     except ChildError as error:
         why = f"importing torch failed: {error.reason}\n{error.output}".rstrip()
         raise RunError(why) from error

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -154,6 +155,51 @@ def test_a_budget_starts_nothing_that_would_not_fit(
     assert runner.run(wish("pairs", budget=0.5)) == 0
     assert "6 cases did not fit the budget" in capsys.readouterr().out
     assert records.load(toy)[0] == []
+
+
+def test_a_folder_that_can_not_be_written_to_is_refused_before_anything_is_measured(
+    wish: Callable[..., Wish], toy: Path
+) -> None:
+    from reportkit.bench import runner
+
+    (toy / "runs").write_text("a file where the folder should be")
+    with pytest.raises(runner.RunError, match="case files can't be written to") as caught:
+        runner.run(wish("facts.fine"))
+    assert caught.value.code == runner.NO_ROOM
+
+
+def test_the_caches_of_a_killed_runner_go_with_the_next_run(
+    wish: Callable[..., Wish], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from reportkit.bench import runner
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = tmp_path / f"{runner.SCRATCH}{ended.pid}-abc"
+    mine = tmp_path / f"{runner.SCRATCH}{os.getpid()}-abc"
+    for folder in (left, mine):
+        folder.mkdir()
+
+    assert runner.run(wish("facts.fine", budget=0.5)) == 0
+
+    assert not left.exists()
+    assert mine.exists()
+
+
+def test_a_backends_failure_is_told_by_its_own_words() -> None:
+    from reportkit.bench import child
+
+    error = RuntimeError("backend='inductor' raised:\nInvalidCxxCompiler: No working C++ compiler found\n\nmore")
+    told = "RuntimeError: backend='inductor' raised: InvalidCxxCompiler: No working C++ compiler found"
+    assert child._reason(error) == told
+
+
+def test_a_plan_says_what_a_budget_leaves(wish: Callable[..., Wish], capsys: pytest.CaptureFixture[str]) -> None:
+    from reportkit.bench import runner
+
+    assert runner.run(wish("pairs", plan=True, budget=2.0)) == 0
+    assert capsys.readouterr().out.count("does not fit the budget") >= 1
 
 
 def test_a_plan_prints_cases_and_their_sum(wish: Callable[..., Wish], capsys: pytest.CaptureFixture[str]) -> None:
