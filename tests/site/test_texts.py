@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LANGUAGES = texts.load_texts(ROOT, ARTICLE)
+HAN = r"[\u3400-\u9fff\u3001\u3002\uff08\uff09\uff0c\uff1a\uff1b\uff1f\u201c\u201d]"
+CHINESE = [
+    *sorted((ROOT / "docs" / "zh").rglob("*.md")),
+    ROOT / "experiments" / "claims.zh.toml",
+    ROOT / "reportkit" / "site" / "labels.zh.toml",
+    *ROOT.glob("README.zh.md"),
+]
 
 
 @pytest.mark.parametrize("language", texts.LANGUAGES)
@@ -82,3 +90,11 @@ def test_a_missing_label_is_one_message_with_file_and_key() -> None:
         LANGUAGES["en"]("no.such")
     with pytest.raises(PlanError, match=r"labels.zh.toml: nothing for 'lane'"):
         LANGUAGES["zh"]("reason.see-lane")
+
+
+@pytest.mark.parametrize("file", CHINESE, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_chinese_has_its_own_punctuation_and_room_around_latin(file: Path) -> None:
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        words = re.sub(r"`[^`]*`|\{[^{}]*\}", "x", line).replace("*", "")
+        assert not re.search(rf"{HAN}\s?[,:;?!]|[,:;?!]\s?{HAN}", words), (number, line)
+        assert not re.search(r"[\u3400-\u9fff][A-Za-z]|[A-Za-z][\u3400-\u9fff]", words.replace("x", "")), (number, line)
