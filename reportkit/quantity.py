@@ -1,7 +1,7 @@
 """How a measured quantity is written down: one place for every figure in tables, pages and messages.
 
-A centre is shown to the place of the leading digit of half its interval, the interval's ends to one
-place more, and neither to more than three significant figures, so that no digit is shown that the
+A centre and the ends of its interval are shown to one place beyond the leading digit of half the
+interval, and to no more than three significant figures, so that no digit is shown that the
 samples don't carry (as `torch.utils.benchmark` trims its own). Ends are rounded outwards: what is
 printed always holds what was computed, and an interval that straddles a bound never looks as if it
 lay on one side.
@@ -60,7 +60,7 @@ def format_quantity(interval: Interval) -> str:
 def format_interval(interval: Interval) -> str:
     """Return the ends of an interval, rounded outwards: `[1.60, 1.66]`, `[12.1, 12.5] ms`."""
     scale, unit = _unit(interval) if interval.unit == "s" else (1.0, "")
-    place = _place(interval, scale, beyond=1)
+    place = _place(interval, scale)
     step = 10.0**-place
     # The small shift keeps 1.42, which binary can't hold, from being rounded down to 1.41.
     low = math.floor(interval.low / scale / step + 1e-6) * step
@@ -109,8 +109,8 @@ def _magnitude(value: float, figures: int = MOST_FIGURES) -> int:
     return int(f"{abs(value):.{figures - 1}e}".partition("e")[2]) if value else 0
 
 
-def _place(interval: Interval, scale: float, beyond: int = 0) -> int:
-    """Return the decimal place to show: that of half the interval, `beyond` more, at most three figures.
+def _place(interval: Interval, scale: float) -> int:
+    """Return the decimal place to show: one beyond that of half the interval, at most three figures.
 
     Negative places stand before the decimal point. The centre keeps one figure whatever its interval.
     """
@@ -119,7 +119,7 @@ def _place(interval: Interval, scale: float, beyond: int = 0) -> int:
     half = (interval.high - interval.low) / 2 / scale
     if half <= 0:
         return finest
-    supported = -math.floor(math.log10(half) + 1e-9) + beyond
+    supported = -math.floor(math.log10(half) + 1e-9) + 1
     return min(finest, max(supported, -top))
 
 

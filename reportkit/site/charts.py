@@ -130,8 +130,8 @@ def speedups(rows: Sequence[Row], lanes: Sequence[str], words: Mapping[str, str]
     ]
     marks = [
         alt.Chart(_data([{"one": 1.0}])).mark_rule(color=TEXT, strokeDash=[2, 2]).encode(x="one:Q"),
-        base.mark_rule(color=COMPILED, strokeWidth=3, opacity=0.55).encode(x=x, x2="high:Q", tooltip=tooltip),
-        base.mark_point(color=COMPILED, filled=True, size=90, opacity=1).encode(
+        base.mark_rule(color=COMPILED, strokeWidth=12, opacity=0.4).encode(x=x, x2="high:Q", tooltip=tooltip),
+        base.mark_point(color=COMPILED, filled=True, size=36, opacity=1).encode(
             x="centre:Q", shape=shape, tooltip=tooltip
         ),
         alt.Chart(_data(_one_a_row(rows)))
@@ -263,12 +263,12 @@ def _axis(description: str, **options: Any) -> alt.Axis:
 
 def _rows(names: Sequence[str], description: str) -> alt.Y:
     """Return the axis of row names, each broken at its commas: two short lines leave the plot its width."""
-    lines = max((name.count(", ") + 1 for name in names), default=1)
+    lines = max((name.count(", ") + name.count("\uff0c") + 1 for name in names), default=1)
     axis = _axis(
         description,
         ticks=False,
         domain=False,
-        labelExpr="split(datum.label, ', ')",
+        labelExpr="split(replace(datum.label, '\uff0c', ', '), ', ')",
         labelLineHeight=14,
         labelOffset=-7 * (lines - 1),  # Vega centres the first line only.
     )

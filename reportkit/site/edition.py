@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reportkit.claims import Claim
-    from reportkit.judge import Observation, Part, Verdict
+    from reportkit.judge import Interval, Observation, Part, Verdict
     from reportkit.plan import Article
     from reportkit.records import Damaged, Stored
 
@@ -59,8 +59,18 @@ class Timed:
     setting: str | None
     verdict: Verdict
     part: Part
-    eager: Observation | None
-    """The newest file that the speedup rests on; None where none was timed."""
+    processes: tuple[Observation, ...]
+    """The processes that the speedup rests on, one a case file."""
+
+    @property
+    def eager(self) -> Interval | None:
+        """The median of eager's seconds a call over those processes."""
+        return _middle([one.eager for one in self.processes if one.eager])
+
+    @property
+    def compiled(self) -> Interval | None:
+        """The same of compiled."""
+        return _middle([one.compiled for one in self.processes if one.compiled])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,17 +163,15 @@ class Edition:
                                 setting=part.setting,
                                 verdict=verdict,
                                 part=part,
-                                eager=next(
-                                    (
-                                        self.observed[p]
-                                        for p in part.files
-                                        if p in self.observed and self.observed[p].eager
-                                    ),
-                                    None,
-                                ),
+                                processes=tuple(self.observed[p] for p in part.files if p in self.observed),
                             )
                         )
         return tuple(found)
+
+
+def _middle(found: list[Interval]) -> Interval | None:
+    """Return the one with the median centre: of an even number the lower, so that it is one that was measured."""
+    return sorted(found, key=lambda one: one.centre)[(len(found) - 1) // 2] if found else None
 
 
 def _speedup(claim: Claim, part: Part) -> str | None:

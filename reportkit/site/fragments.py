@@ -12,7 +12,6 @@ import inspect
 import itertools
 import math
 import re
-import statistics
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,18 +23,20 @@ from reportkit.quantity import format_seconds
 from reportkit.records import PROTOCOL
 from reportkit.site import charts, lines
 from reportkit.site.edition import DECIDED, Edition, Measured, Timed
-from reportkit.site.markup import NOTHING, Html, element, escape, join, link, prose, relative
+from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, relative
 from reportkit.site.texts import LANGUAGES, Texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from reportkit.claims import Claim
-    from reportkit.judge import Outcome
+    from reportkit.judge import Outcome, Verdict
     from reportkit.records import Stored
 
 FIRST_CALL = "first_call"
 """The metric of a first compiled call in a case file."""
+LOADING = "inductor_import"
+"""The metric of the import of Inductor, which a process pays before its first compiled call."""
 
 _ON_ITS_MERITS = ("inside", "outside", "straddles", "depends-on-setting")
 
@@ -83,7 +84,8 @@ class Fragments:
 
     def answer(self) -> Html:
         """Return the answer in one computed sentence, or honest words where there is none yet."""
-        return join([element("p", self._answer(), class_="rk-answer"), self._fill()])
+        marks = self._marks(one.verdict for one in self._headline())
+        return join([element("p", self._answer(), escape(" "), marks, class_="rk-answer"), self._fill()])
 
     def _answer(self) -> Html:
         timed = self._headline()
@@ -102,11 +104,10 @@ class Fragments:
             if len(timed) == 1:
                 first = self._first_call(best)
                 if first is not None:
-                    shown = format_seconds(Interval(low=first, centre=first, high=first, unit="s"))
-                    return prose(
-                        self.texts("answer.one-yes" if all(gains) else "answer.one-no", first=shown, **details)
-                    )
-            return prose(self.texts(f"answer.{'yes' if all(gains) else 'mixed' if any(gains) else 'no'}", **details))
+                    key = "answer.one-yes" if all(gains) else "answer.one-no"
+                    return fill(self.texts.labels[key], first=_seconds(first[0]), **details)
+            key = f"answer.{'yes' if all(gains) else 'mixed' if any(gains) else 'no'}"
+            return fill(self.texts.labels[key], **details)
         lane = self.edition.article.lane
         measured = self.edition.measured
         full = [one for one in measured if one.scale == "full" and one.lane == lane]
@@ -158,7 +159,7 @@ class Fragments:
         order = [self._row_name(one) for one in sorted(headline, key=_centre, reverse=True)]
         rows: list[charts.Row] = []
         for one in sorted(timed, key=lambda one: self.edition.lanes.index(one.verdict.lane)):
-            interval, eager = one.part.interval, one.eager and one.eager.eager
+            interval, eager = one.part.interval, one.eager
             if interval:
                 rows.append(
                     {
@@ -183,6 +184,7 @@ class Fragments:
                 [(str(r["row"]), str(r["lane"]), str(r["shown"]), str(r["eager"])) for r in rows],
                 [self.texts(f"chart.{key}") for key in ("workload", "lane", "speedup", "eager")],
             ),
+            local=any(one.verdict.local for one in timed),
         )
 
     def columns(self) -> Html:
@@ -197,9 +199,8 @@ class Fragments:
                 continue
             within = low <= interval.low and interval.high <= high
             kind = "pays" if interval.low > high else "does-not" if interval.high < 1 or within else "depends"
-            figure = join([lines.number(interval), escape(" "), self._to_claim(one)])
-            found[kind].append(figure)
-        found["depends"] += self._earned_back()
+            figure = join([lines.number(interval), escape(" "), self._to_claim(one), escape(" ")])
+            found[kind].append(join([figure, self._marks([one.verdict]), self._earned_back(one)]))
         return element(
             "div",
             *(
@@ -232,45 +233,42 @@ class Fragments:
             ]
         )
 
-    def _earned_back(self) -> list[Html]:
-        """Return after how many calls each workload, in its first setting, has earned its first call back."""
-        items, seen = [], set()
-        for one in self._headline():
-            first = self._first_call(one)
-            if one.workload in seen or first is None or not one.eager or not one.eager.eager or not one.eager.compiled:
-                continue
-            seen.add(one.workload)
-            gain = one.eager.eager.centre - one.eager.compiled.centre
-            shown = format_seconds(Interval(low=first, centre=first, high=first, unit="s"))
-            name = self.texts.name("workload", one.workload)
-            text = (
-                self.texts("home.earned-back", name=name, first=shown, calls=_round(first / gain))
-                if gain > 0
-                else self.texts("home.never-earned-back", name=name, first=shown)
-            )
-            items.append(link(prose(text), self.at, f"claims/{one.claim}.md"))
-        return items
+    def _earned_back(self, one: Timed) -> Html:
+        """Return after how many calls a speedup has earned its own cold process's first call back."""
+        first = self._first_call(one)
+        if first is None or one.eager is None or one.compiled is None:
+            return NOTHING
+        gain = one.eager.centre - one.compiled.centre
+        details = {"first": _seconds(first[0]), "loading": _seconds(first[1])}
+        text = (
+            self.texts("home.earned-back", calls=_round(sum(first) / gain), **details)
+            if gain > 0
+            else self.texts("home.never-earned-back", **details)
+        )
+        return element("span", prose(text), class_="rk-earned")
 
-    def _first_call(self, one: Timed) -> float | None:
-        """Return the median first call on empty caches behind a speedup's lane, machine, workload and setting."""
-        if one.eager is None:
-            return None
-        like = one.eager.stored.file
-        seconds = [
-            sample
-            for stored, cache in self._first_call_files(like.lane, like.machine, like.scale)
-            if cache == "cold"
-            and stored.file.axes.get("workload") == one.workload
-            and (one.setting is None or stored.file.axes.get("precision") == one.setting)
-            for sample in stored.file.measurements[FIRST_CALL].samples
-        ]
-        return statistics.median(seconds) if seconds else None
+    def _first_call(self, one: Timed) -> tuple[float, float] | None:
+        """Return the first call on empty caches, and the import of Inductor, of a process that the speedup rests on."""
+        caches = {case.name: case.cache for e in self.edition.article.experiments for case in e.cases}
+        for process in one.processes:
+            measured = process.stored.file.measurements
+            if caches.get(process.case) == "cold" and FIRST_CALL in measured:
+                loading = measured[LOADING].samples[0] if LOADING in measured else 0.0
+                return measured[FIRST_CALL].samples[0], loading
+        return None
+
+    def _marks(self, verdicts: Iterable[Verdict]) -> Html:
+        """Return the marks that figures resting on these verdicts must carry, each once."""
+        marks = [lines.flags(self.texts, verdict) for verdict in verdicts]
+        return join(list(dict.fromkeys(mark for mark in marks if mark)), " ")
 
     def tally(self) -> Html:
         """Return the verdicts on the article's own lane and machines as one bar, each part a link."""
         article = self.edition.article
         verdicts = [self.edition.headline(claim.id) for claim in article.claims if claim.bound.kind != "shown"]
         counted: dict[Outcome, int] = {}
+        local = {verdict.outcome for verdict in verdicts if verdict.local and self.edition.counts(verdict)}
+        measured = sum(self.edition.counts(v) and v.outcome in DECIDED for v in verdicts)
         for verdict in verdicts:
             outcome: Outcome = (
                 verdict.outcome if self.edition.counts(verdict) or verdict.outcome == "not-testable" else "not-measured"
@@ -292,6 +290,7 @@ class Fragments:
                                         element("span", escape(lines.SIGNS[outcome]), aria_hidden="true"),
                                         element("strong", escape(count)),
                                         prose(self.texts(f"outcome.{outcome}")),
+                                        *([lines.flag(self.texts, "local")] if outcome in local else []),
                                     ],
                                     " ",
                                 ),
@@ -308,7 +307,15 @@ class Fragments:
                 ),
                 element(
                     "p",
-                    prose(self.texts("home.tally-scope", lane=article.lane, machines=names, count=len(verdicts))),
+                    prose(
+                        self.texts(
+                            "home.tally-scope",
+                            lane=article.lane,
+                            machines=names,
+                            count=len(verdicts),
+                            measured=measured,
+                        )
+                    ),
                     *(
                         [
                             escape(" "),
@@ -325,7 +332,25 @@ class Fragments:
                     ),
                     class_="rk-small",
                 ),
+                element(
+                    "ul",
+                    *(self._claim_line(claim) for claim in article.claims),
+                    class_="rk-claims",
+                    aria_label=self.texts("home.claims"),
+                ),
             ]
+        )
+
+    def _claim_line(self, claim: Claim) -> Html:
+        """Return a claim as one short line: chip, statement with a link, marks."""
+        verdict = self.edition.headline(claim.id)
+        return element(
+            "li",
+            lines.chip(self.texts, verdict.outcome),
+            escape(" "),
+            self.statement(claim.id),
+            escape(" "),
+            lines.flags(self.texts, verdict),
         )
 
     def measured(self) -> Html:
@@ -490,10 +515,12 @@ class Fragments:
         """Return the chart of both absolute times of an experiment's cases, on the article's lane."""
         place = self._best_place()
         rows: list[charts.Row] = []
+        local = False
         for one in self.edition.observations:
             file = one.stored.file
             here = (file.lane, file.machine, file.scale) == place and file.experiment == experiment
             if here and one.eager and one.compiled:
+                local = local or one.stored.local
                 rows.append(
                     {
                         "row": self._case_name(file.axes),
@@ -515,6 +542,7 @@ class Fragments:
                 [(str(row["row"]), *str(row["shown"]).split(" / ")) for row in rows],
                 [self.texts(f"chart.{key}") for key in ("workload", "eager", "compiled")],
             ),
+            local=local,
             lane=place[0],
             machine=place[1],
         )
@@ -564,6 +592,7 @@ class Fragments:
                 ],
                 [self.texts(f"chart.{key}") for key in ("workload", "caches", "process", "first-call")],
             ),
+            local=any(stored.local for stored, _ in files),
             **details,
         )
 
@@ -639,9 +668,13 @@ class Fragments:
             class_="rk-outcomes",
         )
 
-    def drawing_legend(self) -> Html:
-        """Return the sentence that explains the drawing."""
-        return prose(self.texts("drawing.legend"))
+    def drawing_legend(self, section: str | None = None) -> Html:
+        """Return the sentences that explain what is drawn for a section's claims, or all that is ever drawn."""
+        every = self.edition.article.sections
+        found = [one for one in every if section in {None, one.id}]
+        if not found:
+            raise PlanError(unknown("section", str(section), [one.id for one in every]))
+        return lines.legend(self.texts, [claim for one in found for claim in one.claims])
 
     def lane_table(self) -> Html:
         """Return every lane with the PyTorch it pins and how it is measured."""
@@ -684,21 +717,22 @@ class Fragments:
     def _to_claim(self, one: Timed) -> Html:
         return link(escape(self._timed_name(one)), self.at, f"claims/{one.claim}.md")
 
-    def _timed_name(self, one: Timed, around: str = "{} ({})") -> str:
+    def _timed_name(self, one: Timed, between: str = "aside") -> str:
         named = self.texts.name("workload", one.workload)
-        return around.format(named, self.texts.name("precision", one.setting)) if one.setting else named
+        setting = self.texts.name("precision", one.setting) if one.setting else ""
+        return self.texts(f"list.{between}", first=named, second=setting) if setting else named
 
     def _row_name(self, one: Timed) -> str:
-        return self._timed_name(one, f"{{}}{lines.SEPARATOR}{{}}")
+        return self._timed_name(one, "comma")
 
     def _gpu(self, one: Timed) -> str:
         """Return the GPU that a speedup was measured on, or the machine's name where the file has none."""
-        environment = one.eager.stored.file.environment if one.eager else None
+        environment = one.processes[0].stored.file.environment if one.processes else None
         return str((environment and environment.gpu) or one.verdict.machine)
 
     def _case_name(self, axes: Mapping[str, object]) -> str:
-        return lines.SEPARATOR.join(
-            self.texts.name(axis, axes[axis]) for axis in ("workload", "precision") if axis in axes
+        return lines.listed(
+            self.texts, [self.texts.name(axis, axes[axis]) for axis in ("workload", "precision") if axis in axes]
         )
 
     def _chart_words(self, **roles: str) -> dict[str, str]:
@@ -708,7 +742,15 @@ class Fragments:
         return words | {role: self.texts(f"chart.{key}") for role, key in roles.items()}
 
     def _chart(
-        self, id_: str, title_: str, description: str, spec: dict[str, object], table: Html, **details: str
+        self,
+        id_: str,
+        title_: str,
+        description: str,
+        spec: dict[str, object],
+        table: Html,
+        *,
+        local: bool = False,
+        **details: str,
     ) -> Html:
         chart = charts.Chart(
             id=id_,
@@ -716,8 +758,12 @@ class Fragments:
             description=self.texts(description),
             spec=spec,
             table=table,
+            note=self._local_note() if local else "",
         )
         return charts.figure(chart, self.texts("chart.data"))
+
+    def _local_note(self) -> str:
+        return self.texts("verdict.named", name=self.texts("flag.local"), value=self.texts("flag.local-means"))
 
     def _table(
         self, head: tuple[str, ...], rows: list[tuple[Html, ...]], keys: Mapping[str, str] | None = None
@@ -782,6 +828,10 @@ def _centre(one: Timed) -> float:
 def _figure(one: Timed) -> str:
     interval = one.part.interval
     return lines.figured(interval) if interval else ""
+
+
+def _seconds(time: float) -> str:
+    return format_seconds(Interval(low=time, centre=time, high=time, unit="s"))
 
 
 def _round(count: float) -> str:

@@ -5,6 +5,7 @@ Home, sections, ledger and claim pages are made of these, so that a verdict read
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +15,7 @@ from reportkit.site.drawing import Domain, domain, draw
 from reportkit.site.markup import NOTHING, Html, element, escape, join, link, prose
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from reportkit.claims import Claim, Quantity, Where
     from reportkit.judge import Interval, Outcome, Part, Reason, Verdict
@@ -31,10 +32,9 @@ SIGNS: Mapping[Outcome, str] = {
 }
 """A shape for each outcome: colour never stands alone."""
 
-SEPARATOR = ", "
-"""Between the parts of a row's name; charts break their labels there."""
-
 _OUTCOME = "OUTCOME"
+_LETTER = 9
+"""Pixels that a letter beside a square takes at most."""
 _SHARES = ("noise", "ceiling", "dropped")
 
 
@@ -50,7 +50,7 @@ def chip(texts: Texts, outcome: Outcome, *, large: bool = False) -> Html:
 
 def flags(texts: Texts, verdict: Verdict) -> Html:
     """Return what a reader must know before believing a verdict: smoke, local, contributed, stale, dirty, failed."""
-    measured = verdict.outcome != "not-measured"
+    measured = verdict.outcome != "not-measured" or bool(verdict.files) or any(part.files for part in verdict.parts)
     found = [
         name
         for name, holds in (
@@ -71,13 +71,25 @@ def flag(texts: Texts, name: str) -> Html:
     return element("span", prose(texts(f"flag.{name}")), class_="rk-flag", title=texts(f"flag.{name}-means"))
 
 
-def value(texts: Texts, thing: Verdict | Part) -> Html:
-    """Return what was measured: centre and interval, and of which part; or what was found."""
+def value(texts: Texts, thing: Verdict | Part, claim: Claim | None = None) -> Html:
+    """Return what was measured: centre and interval, and of which part; or what was found.
+
+    Where settings disagree, each has its own outcome. `claim` names a quantity that is no speedup.
+    """
+    apart = disagreeing(thing)
+    if apart:
+        return join([_setting(texts, part) for part in apart])
     seen = intervals(thing)
     if seen:
-        figures = join([number(interval) for interval in seen], " / ")
+        called = short(texts, claim.quantity) if claim else ""
         of = decider(texts, thing)
-        return join([figures, element("span", escape(f" ({of})"), class_="rk-of")]) if of else figures
+        return join(
+            [
+                element("span", escape(f"{called} "), class_="rk-of") if called else NOTHING,
+                number(seen[0]),
+                element("span", escape(texts("list.aside", first="", second=of)), class_="rk-of") if of else NOTHING,
+            ]
+        )
     held, every = facts(thing)
     if not every:
         return NOTHING
@@ -87,13 +99,33 @@ def value(texts: Texts, thing: Verdict | Part) -> Html:
     return prose(texts("verdict.facts", held=held, all=every))
 
 
+def _setting(texts: Texts, part: Part) -> Html:
+    """Return one setting of several that disagree: its name, outcome and figures."""
+    return element(
+        "span",
+        escape(listed(texts, names(texts, part))),
+        escape(" "),
+        chip(texts, part.outcome),
+        escape(" "),
+        number(part.interval) if part.interval else NOTHING,
+        class_="rk-setting",
+    )
+
+
+def disagreeing(thing: Verdict | Part) -> tuple[Part, ...]:
+    """Return the parts of a verdict whose settings do not all say the same, else none."""
+    parts: tuple[Part, ...] = getattr(thing, "parts", ())
+    settings = {part.setting for part in parts}
+    measured = {part.outcome for part in parts}
+    return parts if len(settings) > 1 and len(measured) > 1 else ()
+
+
 def intervals(thing: Verdict | Part) -> tuple[Interval, ...]:
-    """Return what is to be drawn: the interval that decided, or those of all parts where they disagree."""
-    if thing.interval:
-        return (thing.interval,)
-    if thing.reason.code != "depends-on-setting":
-        return ()
-    return tuple(part.interval for part in getattr(thing, "parts", ()) if part.interval)
+    """Return what is to be drawn: the interval that decided, or those of all parts where settings disagree."""
+    apart = disagreeing(thing)
+    if apart:
+        return tuple(part.interval for part in apart if part.interval)
+    return (thing.interval,) if thing.interval else ()
 
 
 def decider(texts: Texts, thing: Verdict | Part) -> str:
@@ -102,7 +134,12 @@ def decider(texts: Texts, thing: Verdict | Part) -> str:
     if len(parts) < 2 or thing.interval is None:  # noqa: PLR2004 -- one part is the whole
         return ""
     found = next((part for part in parts if part.interval == thing.interval), None)
-    return SEPARATOR.join(names(texts, found)) if found else ""
+    return listed(texts, names(texts, found)) if found else ""
+
+
+def listed(texts: Texts, words: list[str], between: str = "comma") -> str:
+    """Return words one after another with the language's comma, or its semicolon, between them."""
+    return functools.reduce(lambda first, second: texts(f"list.{between}", first=first, second=second), words or [""])
 
 
 def names(texts: Texts, part: Part) -> list[str]:
@@ -150,6 +187,13 @@ def unit(quantity: Quantity) -> Literal["s", "x"]:
 def why(texts: Texts, claim: Claim, thing: Verdict | Part) -> str:
     """Return the sentence for a verdict's reason; where the interval lies on one side of the bound, on which."""
     low, high = claim.bound.low, claim.bound.high
+    apart = disagreeing(thing)
+    if apart and thing.reason.code != "depends-on-setting":
+        each = [
+            texts("verdict.named", name=listed(texts, names(texts, part)), value=why(texts, claim, part))
+            for part in apart
+        ]
+        return " ".join(each)
     if thing.reason.code == "outside" and thing.interval and claim.bound.kind == "range":
         if high is not None and thing.interval.low >= high:
             return texts("side.above")
@@ -166,7 +210,7 @@ def reason(texts: Texts, why: Reason) -> str:
     }
     for key in ("supported", "refuted"):
         if key in details:
-            details[key] = ", ".join(texts.name(SETTING_AXIS, one.strip()) for one in details[key].split(","))
+            details[key] = listed(texts, [texts.name(SETTING_AXIS, one.strip()) for one in details[key].split(",")])
     for key in ("differs", "status"):
         if key in details:
             details[key] = texts(f"{key}.{details[key]}")
@@ -191,11 +235,23 @@ def _sentence(texts: Texts, claim: Claim, verdict: Verdict) -> Html:
     if verdict.machine is None:
         return prose(texts("verdict.unmeasured", **details))
     seen = intervals(verdict)
+    apart = disagreeing(verdict)
     if not seen:
         return prose(texts("verdict.on-fact" if facts(verdict)[1] else "verdict.undecided", **details))
-    of = decider(texts, verdict)
-    figure = " / ".join(figured(one) for one in seen) + (f" ({of})" if of else "")
+    if apart:
+        figure = listed(texts, [_setting_words(texts, part) for part in apart], "semicolon")
+    else:
+        called, of = short(texts, claim.quantity), decider(texts, verdict)
+        figure = (f"{called} " if called else "") + figured(seen[0])
+        figure = texts("list.aside", first=figure, second=of) if of else figure
     return prose(texts("verdict.on-number", value=figure, **details))
+
+
+def _setting_words(texts: Texts, part: Part) -> str:
+    """Return one setting of several that disagree, in words."""
+    figures = f" {figured(part.interval)}" if part.interval else ""
+    said = texts(f"outcome.{part.outcome}") + figures
+    return texts("verdict.named", name=listed(texts, names(texts, part)), value=said)
 
 
 def scale_of(edition: Edition, claim: Claim) -> Domain:
@@ -223,40 +279,47 @@ def drawing(
         )
         return draw(shown, claim.bound, thing.outcome, scale, size=size, alternative=alternative)
     held, every = facts(thing)
-    wanted = 1 if hasattr(thing, "holds") else len(labels(claim.quantity)) or 1
+    named = [] if hasattr(thing, "holds") else [texts.name("workload", one) for one in labels(claim.quantity)]
+    wanted = len(named) or 1
     alternative = (
         texts("drawing.facts", held=held, all=every, outcome=outcome)
         if every
         else texts("drawing.facts-unmeasured", all=wanted)
     )
-    return _squares(thing, max(wanted, every), size, alternative)
+    return _squares(thing, named or [""], size, alternative)
 
 
-def _squares(thing: Verdict | Part, wanted: int, size: Literal["small", "large"], alternative: str) -> Html:
-    """Return a square a finding: filled as claimed, crossed where not, hollow where nobody looked."""
+def _squares(thing: Verdict | Part, named: list[str], size: Literal["small", "large"], alternative: str) -> Html:
+    """Return a square a finding: filled as claimed, crossed where not, hollow where nobody looked; named."""
     parts = getattr(thing, "parts", None) or ((thing,) if hasattr(thing, "holds") else ())
     states = [None if part.holds is None else part.outcome == "supported" for part in parts]
-    states += [None] * (wanted - len(states))
+    states += [None] * (len(named) - len(states))
+    named = named + [""] * (len(states) - len(named))
     side, gap = (18, 8) if size == "large" else (12, 6)
-    marks = []
-    for place, state in enumerate(states):
-        x = 1.0 + place * (side + gap)
-        marks.append(
+    marks, x = [], 1.0
+    for name, state in zip(named, states, strict=True):
+        mark = [element("title", escape(name))] if name else []
+        mark.append(
             element("rect", x=x, y=2.0, width=side, height=side, class_="rk-square-held" if state else "rk-square")
         )
         if state is False:
             near, far = 2 + side * 0.25, 2 + side * 0.75
-            marks += [
+            mark += [
                 element("line", x1=x + side * 0.25, x2=x + side * 0.75, y1=one, y2=other, class_="rk-cross")
                 for one, other in ((near, far), (far, near))
             ]
+        x += side + gap
+        if name and size == "large":
+            mark.append(element("text", escape(name), x=x, y=2.0 + side * 0.75))
+            x += _LETTER * len(name) + gap
+        marks.append(element("g", *mark))
     return element(
         "svg",
         *marks,
         class_=f"rk-draw rk-squares rk-{thing.outcome}",
         role="img",
         aria_label=alternative,
-        width=2 + len(states) * (side + gap),
+        width=x + 1,
         height=side + 4,
     )
 
@@ -275,15 +338,15 @@ def part_name(texts: Texts, claim: Claim, part: Part) -> str:
             for where in claim.quantity.cases()[:1]
             if "workload" in where.axes
         ]
-    return SEPARATOR.join(named)
+    return listed(texts, named)
 
 
 def quantity(texts: Texts, asked: Quantity) -> str:
     """Return in words how a claim is measured."""
     if isinstance(asked, Each):
         part = next(iter(asked.parts.values()))
-        names = ", ".join(texts.name("workload", label) for label in asked.parts)
-        return texts("quantity.each", part=quantity(texts, part), labels=names)
+        every = listed(texts, [texts.name("workload", label) for label in asked.parts])
+        return texts("quantity.each", part=quantity(texts, part), labels=every)
     if isinstance(asked, Ratio):
         over, under = (_side(texts, side.where, asked) for side in (asked.over, asked.under))
         return texts("quantity.ratio-of-first-call", over=over, under=under)
@@ -292,6 +355,26 @@ def quantity(texts: Texts, asked: Quantity) -> str:
             return texts(f"quantity.{key}")
     message = f"no words for the quantity {asked!r}"
     raise TypeError(message)
+
+
+def short(texts: Texts, asked: Quantity) -> str:
+    """Return what a figure is called where it stands alone; nothing for a speedup, which needs no name."""
+    if isinstance(asked, Each):
+        return short(texts, next(iter(asked.parts.values())))
+    if isinstance(asked, Ratio):
+        over, under = (_side(texts, side.where, asked) for side in (asked.over, asked.under))
+        return texts("short.ratio-of-first-call", over=over, under=under)
+    for kind, key in ((FirstCall, "first-call"), (Spread, "spread")):
+        if isinstance(asked, kind):
+            return texts(f"short.{key}")
+    return ""
+
+
+def legend(texts: Texts, claims: Iterable[Claim]) -> Html:
+    """Return the sentences that explain what is drawn for these claims: intervals, squares or both."""
+    kinds = {claim.bound.kind == "true" for claim in claims}
+    keys = [key for key, squares in (("drawing.legend", False), ("drawing.legend-squares", True)) if squares in kinds]
+    return prose(" ".join(texts(key) for key in keys))
 
 
 def _side(texts: Texts, where: Where, whole: Ratio) -> str:
@@ -317,7 +400,10 @@ class Line:
         """Return the line of the claim's headline verdict."""
         verdict = self.edition.headline(claim.id)
         text = self.texts.claims[claim.id]
-        figures = [value(self.texts, verdict), prose(self.texts("verdict.claimed", bound=bound(self.texts, claim)))]
+        figures = [
+            value(self.texts, verdict, claim),
+            prose(self.texts("verdict.claimed", bound=bound(self.texts, claim))),
+        ]
         if claim.bound.kind == "true":
             figures.pop()
         place = verdict.lane if verdict.machine is None else f"{verdict.lane}, {verdict.machine}"

@@ -59,6 +59,12 @@ def prose(text: str) -> Html:
     )
 
 
+def fill(text: str, **details: object) -> Html:
+    """Return a sentence of our own with its placeholders filled by texts that may be anyone's: shown as they are."""
+    found = {escape(name): escape(detail) for name, detail in details.items()}
+    return Html(re.sub(r"&#123;(.+?)&#125;", lambda match: found[Html(match[1])], prose(text)))
+
+
 def plain(text: str) -> str:
     """Return a sentence of our own without the marks of code, for titles and text alternatives."""
     return text.replace("`", "")

@@ -6,6 +6,8 @@ Each is Markdown whose blocks are HTML made by `reportkit.site.markup`; it never
 from __future__ import annotations
 
 import json
+import re
+import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,7 @@ from reportkit.claims import Each, Fact, FirstCall, Ratio, Speedup, Spread
 from reportkit.judge import Interval
 from reportkit.quantity import format_seconds
 from reportkit.site import charts, lines
-from reportkit.site.fragments import FIRST_CALL, Fragments, scroll
+from reportkit.site.fragments import FIRST_CALL, LOADING, Fragments, scroll
 from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, relative
 
 if TYPE_CHECKING:
@@ -30,7 +32,9 @@ RAW = "data"
 """Folder below the site's root with a copy of every case file, shared by the languages."""
 
 
-_FILE_FIGURES = ("claim.eager", "claim.compiled", "claim.speedup", "claim.first")
+_ERROR = re.compile(r"\w*(Error|Exception|Warning)\b")
+_SHORT = 200
+_FILE_FIGURES = ("claim.eager", "claim.compiled", "claim.speedup", "claim.first", "claim.loading")
 _FIGURES = ("ledger.value", "ledger.bound", *_FILE_FIGURES)
 
 
@@ -85,7 +89,7 @@ def _ledger(edition: Edition, texts: Texts) -> str:
             element(
                 "div",
                 element("p", prose(texts("ledger.lead"))),
-                element("p", prose(texts("drawing.legend")), class_="rk-small"),
+                element("p", lines.legend(texts, edition.article.claims), class_="rk-small"),
                 *anchors,
             ),
             "",
@@ -115,7 +119,7 @@ def _ledger_row(edition: Edition, texts: Texts, section: Section, claim: Claim, 
         element("td", lines.drawing(texts, claim, verdict, lines.scale_of(edition, claim)), class_="rk-cell-drawing"),
         element(
             "td",
-            lines.value(texts, verdict) or escape("\u2013"),
+            lines.value(texts, verdict, claim) or escape("\u2013"),
             class_="rk-number",
             data_sort=f"{centre}" if centre else "",
         ),
@@ -227,8 +231,9 @@ class _ClaimPage:
                 lines.flags(self.texts, verdict),
                 class_="rk-verdict",
             ),
-            lines.drawing(self.texts, self.claim, verdict, lines.scale_of(self.edition, self.claim), "large"),
+            *self._drawings(verdict),
             element("p", prose(lines.why(self.texts, self.claim, verdict)), class_="rk-why"),
+            self._seen(verdict),
         ]
         if verdict.machine and self.claim.bound.kind in {"range", "outside"}:
             parts.append(
@@ -236,16 +241,58 @@ class _ClaimPage:
             )
         return element("div", *parts, class_=f"rk-lead rk-{verdict.outcome}")
 
+    def _drawings(self, verdict: Verdict) -> list[Html]:
+        """Return the large drawing; where settings disagree one each, under its name."""
+        scale = lines.scale_of(self.edition, self.claim)
+        apart = lines.disagreeing(verdict)
+        if not apart:
+            return [lines.drawing(self.texts, self.claim, verdict, scale, "large")]
+        return [
+            join(
+                [
+                    element("p", escape(lines.part_name(self.texts, self.claim, part)), class_="rk-small"),
+                    lines.drawing(self.texts, self.claim, part, scale, "large"),
+                ]
+            )
+            for part in apart
+        ]
+
+    def _seen(self, verdict: Verdict) -> Html:
+        """Return what a refuted finding shows for it in one line: the error it met, else its first observation."""
+        wanted = {quantity.finding for quantity in _simple(self.claim) if isinstance(quantity, Fact)}
+        refuted = [path for part in verdict.parts if part.outcome == "refuted" for path in part.files]
+        paths = dict.fromkeys(refuted or verdict.files)
+        files = [self.edition.by_path[path].file for path in paths if path in self.edition.by_path]
+        seen = [
+            (key, _scalar(observed))
+            for file in files
+            for name, finding in file.findings.items()
+            if name in wanted
+            for key, observed in finding.evidence.items()
+        ]
+        if verdict.outcome != "refuted" or not seen:
+            return NOTHING
+        key, observed = next((one for one in seen if _ERROR.match(one[1])), seen[0])
+        return element(
+            "p",
+            prose(self.texts("claim.lead-evidence")),
+            escape(" "),
+            element("code", escape(key, _SHORT)),
+            escape(" "),
+            element("code", escape(observed, _SHORT)),
+            class_="rk-seen",
+        )
+
     def _lanes(self) -> Html:
         """Return the verdict of every lane and machine, drawings on one scale under one another."""
         scale = lines.scale_of(self.edition, self.claim)
         rows = []
         for verdict in self.edition.shown(self.claim.id):
-            fill = (
-                element("code", escape(f'nox -s "experiments({verdict.lane})" -- {self.claim.id}'))
-                if verdict.machine is None and verdict.reason.code != "see-lane"
-                else NOTHING
-            )
+            missing = verdict.lane if verdict.machine is None and verdict.reason.code != "see-lane" else None
+            if verdict.reason.code == "baseline-lane-missing":
+                missing = str(verdict.reason.details["lane"])
+            command = f'nox -s "experiments({missing})" -- {self.claim.id}'
+            fill = element("code", escape(command)) if missing else NOTHING
             rows.append(
                 element(
                     "tr",
@@ -258,7 +305,7 @@ class _ClaimPage:
                     ),
                     element("td", lines.chip(self.texts, verdict.outcome)),
                     element("td", lines.drawing(self.texts, self.claim, verdict, scale), class_="rk-cell-drawing"),
-                    element("td", lines.value(self.texts, verdict) or escape("\u2013"), class_="rk-number"),
+                    element("td", lines.value(self.texts, verdict, self.claim) or escape("\u2013"), class_="rk-number"),
                     element(
                         "td", prose(lines.why(self.texts, self.claim, verdict)), escape(" "), fill, class_="rk-reason"
                     ),
@@ -296,7 +343,7 @@ class _ClaimPage:
                 element("th", escape(lines.part_name(self.texts, self.claim, part)), scope="row"),
                 element("td", lines.chip(self.texts, part.outcome)),
                 element("td", lines.drawing(self.texts, self.claim, part, scale), class_="rk-cell-drawing"),
-                element("td", lines.value(self.texts, part) or escape("\u2013"), class_="rk-number"),
+                element("td", lines.value(self.texts, part, self.claim) or escape("\u2013"), class_="rk-number"),
                 element("td", prose(lines.why(self.texts, self.claim, part)), class_="rk-reason"),
             )
             for part in verdict.parts
@@ -317,16 +364,25 @@ class _ClaimPage:
             return [chart(timed, "claim.first-title", "claim.first-description")] if timed else []
         return []
 
+    def _time(self, stored: Stored, side: str, samples: list[float]) -> str:
+        """Return the median of all of a side's samples, written as in the table of case files."""
+        seen = self.edition.observed.get(stored.path)
+        interval = (seen.eager if side == "eager" else seen.compiled) if seen else None
+        return format_seconds(interval) if interval else _median(samples)
+
     def _strips(self, files: list[Stored]) -> list[Html]:
         rows: list[charts.Row] = []
+        medians: dict[tuple[str, str], str] = {}
         for stored in files:
             measurements = stored.file.measurements
             clock = "gpu" if "eager_gpu" in measurements else "wall"
             for side in ("eager", "compiled"):
                 if f"{side}_{clock}" in measurements:
-                    name = lines.SEPARATOR.join(
-                        self.texts.name(axis, value) for axis, value in stored.file.axes.items() if axis != "workload"
+                    axes = stored.file.axes.items()
+                    name = lines.listed(
+                        self.texts, [self.texts.name(axis, value) for axis, value in axes if axis != "workload"]
                     )
+                    medians[name, side] = self._time(stored, side, measurements[f"{side}_{clock}"].samples)
                     rows += [
                         {"row": name, "side": side, "time": sample}
                         for sample in charts.thinned(measurements[f"{side}_{clock}"].samples)
@@ -348,10 +404,7 @@ class _ClaimPage:
                 [
                     (
                         name,
-                        *(
-                            _median([float(r["time"]) for r in rows if r["row"] == name and r["side"] == side])
-                            for side in ("eager", "compiled")
-                        ),
+                        *(medians.get((name, side), "\u2013") for side in ("eager", "compiled")),
                     )
                     for name in dict.fromkeys(str(row["row"]) for row in rows)
                 ],
@@ -431,10 +484,11 @@ class _ClaimPage:
     def _file_figures(self, stored: Stored) -> dict[str, Html]:
         """Return what a file says in figures, by the column it belongs to; nothing where it says nothing."""
         seen = self.edition.observed.get(stored.path)
-        first = stored.file.measurements.get(FIRST_CALL)
+        calls = [stored.file.measurements.get(name) for name in (FIRST_CALL, LOADING)]
         intervals = (seen.eager, seen.compiled, seen.speedup) if seen else (None, None, None)
         figures = [lines.number(interval) if interval else NOTHING for interval in intervals]
-        return dict(zip(_FILE_FIGURES, [*figures, escape(_median(first.samples)) if first else NOTHING], strict=True))
+        figures += [escape(_median(call.samples)) if call else NOTHING for call in calls]
+        return dict(zip(_FILE_FIGURES, figures, strict=True))
 
     def _file_row(self, stored: Stored, figures: list[Html]) -> Html:
         file = stored.file
@@ -476,16 +530,15 @@ class _ClaimPage:
         )
 
     def _environments(self) -> list[Html]:
-        """Return a fold-out for each lane and machine: where its newest file was made."""
-        newest: dict[tuple[str, str], CaseFile] = {}
+        """Return a fold-out for each lane and machine: where its files were made, and in what they differ."""
+        places: dict[tuple[str, str], list[CaseFile]] = {}
         for stored in self._all_files():
-            file = stored.file
-            key = (file.lane, file.machine)
-            if file.environment and (key not in newest or newest[key].provenance.started < file.provenance.started):
-                newest[key] = file
-        return [self._environment(file) for file in newest.values()]
+            if stored.file.environment:
+                places.setdefault((stored.file.lane, stored.file.machine), []).append(stored.file)
+        return [self._environment(files) for files in places.values()]
 
-    def _environment(self, file: CaseFile) -> Html:
+    def _environment(self, files: list[CaseFile]) -> Html:
+        file = max(files, key=lambda one: one.provenance.started)
         environment = file.environment
         names = (
             "torch",
@@ -502,8 +555,16 @@ class _ClaimPage:
             "python",
             "compiler",
         )
-        facts = [(name, str(getattr(environment, name))) for name in names if getattr(environment, name) is not None]
-        facts += [("settings", _mapping(file.settings))] if file.settings else []
+        facts = [
+            (name, " / ".join(seen))
+            for name in names
+            if (seen := dict.fromkeys(str(v) for one in files if (v := getattr(one.environment, name)) is not None))
+        ]
+        same = {key: v for key, v in file.settings.items() if all(one.settings.get(key) == v for one in files)}
+        apart = sorted({key for one in files for key in one.settings} - set(same))
+        facts += [("settings", _mapping(same))] if same else []
+        facts += [("settings-apart", "\n".join(self._apart(key, files) for key in apart))] if apart else []
+        facts.append(("lock", " / ".join(dict.fromkeys(self._lock(one) for one in files))))
         if environment:
             facts += [("variables", _mapping(environment.variables))] if environment.variables else []
             facts += [("notes", "; ".join(environment.notes))] if environment.notes else []
@@ -525,6 +586,24 @@ class _ClaimPage:
             class_="rk-more",
             data_search_exclude=True,
         )
+
+    def _apart(self, key: str, files: list[CaseFile]) -> str:
+        """Return a setting that differs between files: each value, and the cases that ran with it."""
+        cases: dict[str, list[str]] = {}
+        for file in files:
+            cases.setdefault(_scalar(file.settings.get(key)), []).append(file.case)
+        each = [
+            self.texts("environment.setting-in", value=value, cases=", ".join(dict.fromkeys(found)))
+            for value, found in cases.items()
+        ]
+        return self.texts("verdict.named", name=key, value="; ".join(each))
+
+    def _lock(self, file: CaseFile) -> str:
+        """Return how the packages that a file ran with compare with its lane's lock."""
+        lock = file.environment.lock if file.environment else {}
+        if "differs_from_lock" not in lock:
+            return self.texts("environment.not-compared")
+        return str(lock["differs_from_lock"] or self.texts("environment.as-locked"))
 
     def _repeat(self) -> Html:
         judged = self.claim.lane or self.edition.article.lane
@@ -574,7 +653,7 @@ def _simple(claim: Claim) -> list[Speedup | FirstCall | Spread | Fact]:
 
 
 def _median(times: list[float]) -> str:
-    middle = sorted(times)[len(times) // 2]
+    middle = statistics.median(times)
     return format_seconds(Interval(low=middle, centre=middle, high=middle, unit="s"))
 
 

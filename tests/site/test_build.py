@@ -229,3 +229,16 @@ def test_a_mistake_is_one_message_and_the_old_site_stays(
     assert built.errors.count("\n") == 2
     assert built.page("index.html") == "old"
     assert not list(project.glob(".site-*"))
+
+
+def test_home_names_each_precision_and_lists_the_claims(full: Built) -> None:
+    shown = words(full.page("index.html"))
+    assert shown.count("earned back after about") == len(re.findall(r"to import Inductor", shown))
+    assert "of 9 claims measured" in shown
+    for claim in ARTICLE.claims:
+        assert f'href="claims/{claim.id}.html"' in full.page("index.html")
+
+
+def test_settings_that_differ_between_files_are_told_apart(full: Built) -> None:
+    shown = words(full.page("claims/table-resnet50.html"))
+    assert "against the lock" in shown

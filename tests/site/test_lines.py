@@ -98,8 +98,9 @@ def edition(*verdicts: Verdict) -> Edition:
             "en",
             DEPENDS,
             (
-                "inconclusive on 2.5, nvidia&#45;h200&#58; 1.30x\u00a0&#91;1.29,\u00a01.31&#93; &#47; "
-                "1.60x\u00a0&#91;1.59,\u00a01.61&#93;, claimed 1.42 to 1.87"
+                "inconclusive on 2.5, nvidia&#45;h200&#58; default precision&#58; refuted 1.30x\u00a0&#91;1.29,"
+                "\u00a01.31&#93;&#59; TF32 matmuls&#58; supported 1.60x\u00a0&#91;1.59,\u00a01.61&#93;, "
+                "claimed 1.42 to 1.87"
             ),
         ),
     ],
@@ -131,7 +132,8 @@ def test_what_disagrees_is_drawn_twice() -> None:
         ({"scale": "smoke", "contributed": True, "local": True}, {"smoke", "local"}),
         ({"contributed": True}, {"contributed"}),
         ({"reason": Reason(code="stale", details={"case": "c", "differs": "digest"})}, {"stale"}),
-        ({"outcome": "not-measured", "scale": "smoke"}, set()),
+        ({"outcome": "not-measured", "scale": "smoke", "files": ()}, set()),
+        ({"outcome": "not-measured", "scale": "smoke", "local": True}, {"smoke", "local"}),
         ({}, set()),
     ],
 )
@@ -176,3 +178,39 @@ def test_the_side_of_the_bound_is_told() -> None:
     assert lines.why(LANGUAGES["en"], CLAIM, REFUTED) == "The whole interval lies above the bound: more than claimed."
     slow = replace(REFUTED, interval=Interval(low=1.1, centre=1.2, high=1.3))
     assert lines.why(LANGUAGES["en"], CLAIM, slow) == "The whole interval lies below the bound: less than claimed."
+
+
+def test_a_refuted_setting_is_not_hidden_by_an_undecided_one() -> None:
+    undecided = replace(
+        DEPENDS,
+        reason=Reason(code="straddles"),
+        interval=DEPENDS.parts[1].interval,
+        parts=(DEPENDS.parts[0], _part("t", "inconclusive", "straddles", 1.42)),
+    )
+    shown = lines.value(LANGUAGES["en"], undecided, CLAIM)
+    assert shown.count("rk-setting") == 2
+    assert shown.index("default precision") < shown.index("refuted") < shown.index("1.30x") < shown.index("TF32")
+    words = lines.why(LANGUAGES["en"], CLAIM, undecided)
+    assert words.startswith("default precision: The whole interval lies below the bound")
+
+
+@pytest.mark.parametrize(
+    ("claim", "called"),
+    [
+        ("resnet50-stable", "largest over smallest"),
+        ("bert-compile-costly", "first call, BERT-base over ResNet-50:"),
+        ("cache-saves-time", "first call, warm caches over empty caches:"),
+        ("table-bert", ""),
+    ],
+)
+def test_a_figure_that_is_no_speedup_has_its_name(claim: str, called: str) -> None:
+    asked = next(one for one in ARTICLE.claims if one.id == claim)
+    assert lines.short(LANGUAGES["en"], asked.quantity) == called
+
+
+def test_a_legend_explains_what_is_drawn_and_no_more() -> None:
+    squares, bars = lines.legend(LANGUAGES["en"], [FACT]), lines.legend(LANGUAGES["en"], [CLAIM])
+    assert "square" in squares
+    assert "band" not in squares
+    assert "square" not in bars
+    assert "band" in bars

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from jinja2 import Environment
 from markdown import Markdown  # type: ignore[import-untyped]
 
+from reportkit.site import markup
 from reportkit.site.charts import script_json
 from reportkit.site.markup import element, escape, link, plain, prose, relative
 
@@ -69,3 +70,8 @@ def test_links_are_relative(at: str, to: str, path: str) -> None:
 
 def test_json_in_a_script_can_not_end_it() -> None:
     assert script_json({"a": "</script><!--&"}) == '{"a":"\\u003c/script\\u003e\\u003c!--\\u0026"}'
+
+
+def test_what_fills_a_sentence_is_text() -> None:
+    made = markup.fill("on `{gpu}`, {best_name}", gpu="`a` {best_name}", best_name="<b>")
+    assert made == ("on <code>&#96;a&#96; &#123;best&#95;name&#125;</code>, &#60;b&#62;")
