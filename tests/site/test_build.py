@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from experiments import ARTICLE
+from reportkit.digest import digests
+from tests.casefiles import write_run
 from tests.site.conftest import HOSTILE, report
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+NAMES = ("rk-answer", "rk-tally")
 WORDS = re.compile(r"\s+")
 
 
@@ -87,7 +90,7 @@ def test_home_answers_with_figures(full: Built) -> None:
     assert "Yes, on NVIDIA H200 with PyTorch 2.5: ResNet-50" in shown
     assert re.search(r"1\.36x \[1\.3\d, 1\.3\d\] as fast as eager", shown)
     assert "No A100 was measured." in shown
-    assert "is earned back after about" in shown
+    assert "earned back after about" in shown
     chinese = words(full.page("zh/index.html"))
     assert "\u662f\u7684\u3002\u5728 NVIDIA H200 \u4e0a\u7528 PyTorch 2.5" in chinese
 
@@ -242,3 +245,22 @@ def test_home_names_each_precision_and_lists_the_claims(full: Built) -> None:
 def test_settings_that_differ_between_files_are_told_apart(full: Built) -> None:
     shown = words(full.page("claims/table-resnet50.html"))
     assert "against the lock" in shown
+    assert "every package as locked" not in shown  # These made-up files do not tell.
+
+
+def test_what_rests_on_a_local_run_says_so_on_home(make_project: MakeProject) -> None:
+    project = make_project("local")
+    write_run(project, folder="runs", digests=digests(ARTICLE), pairs=100)
+    built = report(project)
+    assert (built.code, built.errors) == (0, "")
+    home = built.page("index.html")
+    answer, tally = (re.findall(rf'class="{name}"[^>]*>(.*?)</(?:p|ul)>', home, re.DOTALL) for name in NAMES)
+    assert ">local<" in answer[0]
+    assert ">local<" in tally[0]
+    assert "local: a run on this machine" in words(home)
+    # The table under the strip plot has the median of all samples: that of the case files' table.
+    page = words(built.page("claims/table-resnet50.html"))
+    listed = re.findall(r"table\.resnet50-d-\S+ (?:local)?\d{4}-\d\d-\d\d([\d.]+ ms)", page)
+    assert listed
+    for eager in listed:
+        assert page.count(eager) > 1, eager
