@@ -91,6 +91,7 @@ def _of(experiment: Experiment, case: Case, sources: _Sources) -> str:
         "cache": case.cache,
         "follows": case.follows,
         "steady": case.steady,
+        **({"passes": sorted(case.passes)} if case.passes else {}),
     }
     code = {f"{module}:{name}": dumps for (module, name), dumps in reached.items()}
     effects = {module: sources.module(module).effects for module in {module for module, _ in reached}}

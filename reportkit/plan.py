@@ -21,14 +21,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from reportkit.claims import Claim
-    from reportkit.records import CaseFile, Finding, Scale, Stored
+    from reportkit.records import CaseFile, Finding, Measurement, Scale, Stored
 
 Axis = str | int
 Cache = Literal["shared", "cold", "warm"]
+Pass = Literal["launches", "energy", "memory"]
+Kind = Literal["timing", "control", "trap", "fact", "bench"]
 
 
 class PlanError(ValueError):
     """A plan, or a wish about it, that makes no sense; the message says what and what to do."""
+
+
+class Unavailable(Exception):  # noqa: N818 -- it says what the case is, as `plan.Unavailable("needs a GPU")`
+    """Raised by `prepare`, or by the call that it returns, where a case can't run; the message says what it needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,9 @@ class Case:
     settings: Mapping[str, str | bool | int] = field(default_factory=lambda: MappingProxyType({}))
     """Torch's own switches, set in the child before `prepare`: `float32_matmul_precision`, or a
     dotted name such as `torch._dynamo.config.cache_size_limit`."""
+    passes: tuple[Pass, ...] = ()
+    """Further observations of a timed case, each in a pass of its own after the timing: kernel launches
+    and busy time from the profiler, energy from the GPU's counter, peak memory in a fresh process a side."""
 
     @property
     def name(self) -> str:
@@ -80,27 +89,46 @@ class Sides:
 
     A side is a call without arguments that returns tensors (or nested tuples, lists, dicts of
     them). `reference` computes the same outputs by an fp64 copy, or is None where none can run.
-    `tolerance` is absolute and relative, as in PyTorch's benchmark suite.
+    `tolerance` is absolute and relative, as in PyTorch's benchmark suite. `inputs` are the floating-point
+    tensors that both calls read: after timing they are changed in place, and both sides must follow.
     """
 
     eager: Callable[[], Any]
     compiled: Callable[[], Any]
     reference: Callable[[], Any] | None
     tolerance: float
+    inputs: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trap:
+    """What `prepare` returns for a trap: two sides, and a timer that is taken in by them.
+
+    `naive` returns seconds a call of either side, as that timer has them: `naive_eager` and
+    `naive_compiled`. It runs first, then the sides are measured as any others are.
+    """
+
+    sides: Sides
+    naive: Callable[[], dict[str, Measurement]]
+    compiles: bool = False
+    """Whether the second side is compiled, so that there must be a graph."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
     """The plan that makes claims measurable.
 
-    `prepare(case, here)` returns `Sides` for kind `timing`, and for kind `fact` a call that
-    returns the findings by name.
+    `prepare(case, here)` returns `Sides` for kind `timing`, and for kind `control`, where neither side
+    is compiled; a `Trap` for kind `trap`; and a call that returns findings, measurements or both by name
+    for kinds `fact` and `bench`. A bench measures the ruler itself, and runs only where it is named.
     """
 
     id: str
-    kind: Literal["timing", "fact"]
+    kind: Kind
     cases: tuple[Case, ...]
-    prepare: Callable[[Case, Here], Sides | Callable[[], dict[str, Finding]]]
+    prepare: Callable[[Case, Here], Sides | Trap | Callable[[], Mapping[str, Finding | Measurement]]]
+    lane: str | None = None
+    """The lane that it is measured in; in another one it runs only where it is named."""
 
     def __post_init__(self) -> None:
         """Refuse a name that can't be a file's, a duplicate, and a case that follows nothing."""
@@ -127,7 +155,10 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A part of the article: what it claims, and the experiments that live in its module."""
+    """A part of the article: what it claims, and the experiments that live in its module.
+
+    Section 0 is not the article's: its claims are about the measuring, and stay out of the tally.
+    """
 
     id: str
     number: int
@@ -144,9 +175,11 @@ class Article:
     machines: tuple[str, ...]
     """Machines whose files count in the tally and the headline; others are shown as contributed."""
     sections: tuple[Section, ...]
+    anchors: str | None = None
+    """The experiment that every run begins with, so that runs on different days can be told to be alike."""
 
     def __post_init__(self) -> None:
-        """Refuse ids that occur twice."""
+        """Refuse ids that occur twice, and anchors that there are none of."""
         for kind, ids in {
             "section": [section.id for section in self.sections],
             "claim": [claim.id for claim in self.claims],
@@ -157,6 +190,9 @@ class Article:
                 message = f"two of one {kind} id: {', '.join(twice)}"
                 raise PlanError(message)
         known = {experiment.id for experiment in self.experiments}
+        if self.anchors not in {None, *known}:
+            message = f"the anchors are experiment {self.anchors!r}, and there is none"
+            raise PlanError(message)
         for claim in self.claims:
             for where in claim.quantity.cases():
                 if where.experiment not in known:
@@ -198,11 +234,12 @@ class Article:
                 found.update({case.name: case for case in self.find(where.experiment, where.at(setting))})
         return tuple(found.values())
 
-    def select(self, names: Iterable[str]) -> tuple[Case, ...]:
+    def select(self, names: Iterable[str], lane: str | None = None) -> tuple[Case, ...]:
         """Return the cases that `names` (sections, experiments, cases, claims) ask for, in plan order.
 
         A section stands for its experiments' cases and for those its claims rest on, wherever
-        they live; no name at all for everything. A warm case brings the one it follows.
+        they live; no name at all for every section. Neither brings a bench, nor an experiment that is
+        measured in another lane than `lane`. A warm case brings the one it follows, and anything the anchors.
 
         Raises:
             PlanError: a name is unknown; the message has the nearest ones.
@@ -214,10 +251,11 @@ class Article:
         experiments = {experiment.id: experiment for experiment in self.experiments}
         cases = {case.name: case for case in everything}
         names = tuple(names)
-        for name in names:
+        usual = {e.id for e in self.experiments if e.kind != "bench" and (lane is None or e.lane in {None, lane})}
+        for name in names or known:
             if name in known:
-                wanted |= {c.name for e in known[name].experiments for c in e.cases}
-                wanted |= {c.name for claim in known[name].claims for c in self.needs(claim)}
+                wanted |= {c.name for e in known[name].experiments for c in e.cases if e.id in usual}
+                wanted |= {c.name for claim in known[name].claims for c in self.needs(claim) if c.experiment in usual}
             elif name in claims:
                 wanted |= {c.name for c in self.needs(claims[name])}
             elif name in experiments:
@@ -228,7 +266,8 @@ class Article:
                 message = unknown("section, claim, experiment or case", name, (*known, *claims, *experiments, *cases))
                 raise PlanError(message)
         wanted |= {cases[name].follows or name for name in wanted}
-        return tuple(case for case in everything if not names or case.name in wanted)
+        wanted |= {case.name for case in everything if case.experiment == self.anchors}
+        return tuple(case for case in everything if case.name in wanted)
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

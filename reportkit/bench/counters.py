@@ -105,6 +105,13 @@ def switches() -> dict[str, Scalar | None]:
     }
 
 
+def profiler_on() -> bool:
+    """Whether one of torch's profilers is watching this process."""
+    import torch
+
+    return bool(torch.autograd._profiler_enabled())  # noqa: SLF001 -- there is no public question
+
+
 def left_behind() -> dict[str, object]:
     """Return all that a case may change for the next one in its process, by name, as it stands now."""
     import torch
@@ -123,6 +130,7 @@ def left_behind() -> dict[str, object]:
         "inference mode": torch.is_inference_mode_enabled(),
         "autocast": (torch.is_autocast_enabled(), torch.is_autocast_cpu_enabled()),
         "anomaly mode": torch.is_anomaly_enabled(),
+        "profiler": profiler_on(),
         "default device": str(torch.get_default_device()),
         "cudnn": (torch.backends.cudnn.enabled, torch.backends.cudnn.deterministic),
         "time": tuple(

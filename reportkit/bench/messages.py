@@ -6,6 +6,7 @@ Never pickle, and never the standard streams: a workload may print what it likes
 from __future__ import annotations
 
 import os
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -27,6 +28,9 @@ HEADER = 4
 """Bytes of the length that goes before each message, big-endian."""
 
 
+Only = Literal["first-call", "memory-eager", "memory-compiled"]
+
+
 class GarbageError(ValueError):
     """The child sent something that is no message."""
 
@@ -43,8 +47,9 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     scale: Scale | None
     """None asks for the environment alone."""
     cases: list[str]
-    prime: bool = False
-    """Only make the first call of each case, to fill the caches for a warm process."""
+    only: Only | None = None
+    """The part of each case to do instead of the whole: the first compiled call, which fills the caches for
+    a warm process, or the peak memory of one side."""
 
 
 class Hello(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="hello"):
@@ -74,6 +79,9 @@ class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag=
     findings: dict[str, Finding] = {}
     telemetry: Telemetry = Telemetry()
     phases: dict[str, float] = {}
+    launches: dict[str, int] | None = None
+    memory: dict[str, int] | None = None
+    energy: dict[str, float] | None = None
 
 
 class Spent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="spent"):

@@ -28,8 +28,19 @@ from tqdm import tqdm
 
 from reportkit import lanes, records
 from reportkit.bench import environment as env
-from reportkit.bench.child import shorten
-from reportkit.bench.messages import Answer, GarbageError, Hello, Inbox, Message, Phase, Refusal, Request, Spent
+from reportkit.bench.case import shorten
+from reportkit.bench.messages import (
+    Answer,
+    GarbageError,
+    Hello,
+    Inbox,
+    Message,
+    Only,
+    Phase,
+    Refusal,
+    Request,
+    Spent,
+)
 from reportkit.digest import digests
 from reportkit.plan import Article, Case, load_article
 from reportkit.records import CaseFile, Environment, Scale
@@ -121,7 +132,7 @@ def run(wish: Wish) -> int:
     """Measure what was wished for; return an exit code. Raises PlanError, RunError, RecordError."""
     article = load_article(wish.project)
     lane = lanes.named(wish.lane, wish.project)
-    cases = article.select(wish.names)
+    cases = article.select(wish.names, lane.id)
     if wish.plan:
         show_plan(cases, wish.scale or _guess_scale(), wish.budget)
         return 0
@@ -395,6 +406,9 @@ ANSWERED = (
     "findings",
     "telemetry",
     "phases",
+    "launches",
+    "memory",
+    "energy",
 )
 """Fields of a case file that the child answers as they are."""
 
@@ -431,8 +445,8 @@ def _ask(cases: list[Case], context: Context, bar: tqdm[None]) -> Iterator[tuple
             yield lost, environment
 
 
-def _request(context: Context, cases: list[str], *, prime: bool = False) -> Request:
-    return Request(lane=context.wish.lane, torch=context.torch, scale=context.scale, cases=cases, prime=prime)
+def _request(context: Context, cases: list[str], only: Only | None = None) -> Request:
+    return Request(lane=context.wish.lane, torch=context.torch, scale=context.scale, cases=cases, only=only)
 
 
 def refused(refusal: Refusal, lane: str) -> NoReturn:
@@ -458,7 +472,7 @@ def _cache(case: Case, context: Context, bar: tqdm[None]) -> Path:
             _show(bar, f"{case.name}: filling its caches")
             say(f"{case.name}: {follows} ran in another run; filling its caches again")
             cache = _fresh(context)
-            request = _request(context, [follows], prime=True)
+            request = _request(context, [follows], "first-call")
             limit = GRACE + LATENESS * case.cost[context.scale]
             # Failing to fill them is no reason to stop: the warm case then has its own, and says so.
             with contextlib.suppress(ChildError):

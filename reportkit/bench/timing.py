@@ -54,8 +54,16 @@ FEWEST_WARM_UPS = 5
 """Calls of a side that are thrown away at the least, those that find the block's length aside."""
 
 
-class Recompiled(Exception):  # noqa: N818 -- it says what happened to the case
-    """A graph was compiled while steady state was being timed, so the samples mean nothing."""
+UNSEEN = 0.02
+"""Share of a block's wall time that GPU events may miss; more, and work ran where they don't look."""
+
+
+class Refused(Exception):  # noqa: N818 -- it says what happened to the case
+    """Something went on while steady state was timed that leaves the samples without a meaning."""
+
+
+class Recompiled(Refused):
+    """A graph was compiled while steady state was being timed."""
 
 
 class Gpu:
@@ -84,6 +92,17 @@ class Gpu:
         import pynvml
 
         return float(pynvml.nvmlDeviceGetClockInfo(self._handle, pynvml.NVML_CLOCK_SM)) * 1e6
+
+    def energy(self) -> float | None:
+        """Return the joules that the GPU has used since its driver was loaded, or None where it does not count them."""
+        if self._handle is None:
+            return None
+        import pynvml
+
+        try:
+            return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(self._handle)) / 1000
+        except pynvml.NVMLError:
+            return None  # Boards before Volta have no such counter.
 
     def state(self) -> tuple[list[float], list[float], list[str]]:
         """Return temperature (degrees Celsius), power (watts), and reasons for a lowered clock, as of now."""
@@ -156,6 +175,13 @@ class Steady:
     busy_clock: float | None = None
     dropped: int = 0
     throttled: set[str] = field(default_factory=set)
+    unseen: int = 0
+    """Blocks of which GPU events missed a part: they see the current stream alone."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether GPU events saw the work of most blocks."""
+        return self.unseen <= self.pairs
 
     @property
     def pairs(self) -> int:
@@ -164,7 +190,7 @@ class Steady:
 
     def precise(self) -> bool:
         """Whether the interval of the ratio is narrow enough to stop."""
-        times = self.gpu if self.gpu["eager"] else self.wall
+        times = self.gpu if self.gpu["eager"] and self.whole else self.wall
         return precise_enough(np.asarray(times["eager"]), np.asarray(times["compiled"]))
 
     def measurements(self) -> dict[str, Measurement]:
@@ -178,7 +204,7 @@ class Steady:
             )
             for clock, times in (("wall", self.wall), ("gpu", self.gpu))
             for side in ("eager", "compiled")
-            if times[side]
+            if times[side] and (clock == "wall" or self.whole)
         }
 
 
@@ -208,6 +234,9 @@ def steady_state(sides: Sides, here: Here, graphs: Callable[[], int]) -> tuple[d
         message = f"{graphs() - before} graphs were compiled while steady state was timed"
         raise Recompiled(message)
     after = gpu.state()
+    missing = gpu.missing
+    if steady.gpu["eager"] and not steady.whole:
+        missing = "GPU events are left out: they saw less than the wall clock, as where work runs on another stream"
     return steady.measurements(), Telemetry(
         clock=steady.clock,
         busy_clock=steady.busy_clock,
@@ -215,7 +244,7 @@ def steady_state(sides: Sides, here: Here, graphs: Callable[[], int]) -> tuple[d
         temperature=[*temperature, *after[0]],
         power=[*power, *after[1]],
         throttled=sorted(steady.throttled | set(after[2])),
-        missing=gpu.missing,
+        missing=missing,
     )
 
 
@@ -262,6 +291,7 @@ def _take_pairs(steady: Steady, calls: dict[str, Callable[[], Any]], here: Here,
             steady.wall[side].append(wall)
             if on_gpu is not None:
                 steady.gpu[side].append(on_gpu)
+                steady.unseen += on_gpu < (1 - UNSEEN) * wall
         if steady.pairs == look:
             if steady.precise():
                 return

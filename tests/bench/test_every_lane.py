@@ -66,14 +66,14 @@ def test_every_counter_is_a_number_or_says_that_it_does_not_exist() -> None:
 def test_switches_are_read_back_as_they_were_set() -> None:
     import torch
 
-    from reportkit.bench import child, counters
+    from reportkit.bench import case, counters
 
     before = torch.get_float32_matmul_precision()
     try:
-        child.apply_setting("float32_matmul_precision", "high")
+        case.apply_setting("float32_matmul_precision", "high")
         assert counters.switches()["float32_matmul_precision"] == "high"
         assert counters.switches()["cuda.matmul.allow_tf32"] is True
     finally:
         torch.set_float32_matmul_precision(before)
     with pytest.raises(AttributeError, match=r"has no setting torch\._dynamo\.config\.no_such_switch"):
-        child.apply_setting("torch._dynamo.config.no_such_switch", 1)
+        case.apply_setting("torch._dynamo.config.no_such_switch", 1)

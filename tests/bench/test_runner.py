@@ -188,11 +188,11 @@ def test_the_caches_of_a_killed_runner_go_with_the_next_run(
 
 
 def test_a_backends_failure_is_told_by_its_own_words() -> None:
-    from reportkit.bench import child
+    from reportkit.bench import case
 
     error = RuntimeError("backend='inductor' raised:\nInvalidCxxCompiler: No working C++ compiler found\n\nmore")
     told = "RuntimeError: backend='inductor' raised: InvalidCxxCompiler: No working C++ compiler found"
-    assert child._reason(error) == told
+    assert case._reason(error) == told
 
 
 def test_a_plan_says_what_a_budget_leaves(wish: Callable[..., Wish], capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,275 @@
+"""One case in its process, from its settings to its answer, whatever its workload does."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter  # Bound now: a workload may put something else into `time`.
+from typing import TYPE_CHECKING
+
+from reportkit.bench import counters, passes, timing
+from reportkit.bench.correctness import compare, follows, kept, on_host, random_state, reset_random, still
+from reportkit.bench.messages import Answer, Phase, send
+from reportkit.plan import Case, Experiment, Here, Sides, Trap, Unavailable
+from reportkit.records import Correctness, Finding, Measurement, Status, Telemetry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from reportkit.bench.messages import Only
+
+LONGEST_TRACEBACK = 6000
+"""Characters of a traceback that are kept, from its end."""
+
+STARTED_IN = Path.cwd()
+"""Asked once: a workload may go elsewhere, or delete the folder."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """What is known of a case so far; an answer can be made of it at any moment."""
+
+    case: str
+    descriptor: int
+    process: int = field(default_factory=os.getpid)
+    phases: dict[str, float] = field(default_factory=dict)
+    correctness: Correctness | None = None
+    measurements: dict[str, Measurement] = field(default_factory=dict)
+    findings: dict[str, Finding] = field(default_factory=dict)
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    launches: dict[str, int] | None = None
+    memory: dict[str, int] | None = None
+    energy: dict[str, float] | None = None
+
+    @contextlib.contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Tell the runner that a phase begins, and note how long it lasted."""
+        send(self.descriptor, Phase(case=self.case, phase=name))
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            if os.getpid() != self.process:
+                os._exit(0)  # A workload forked, and its twin came back from it: one answers, not two.
+            self.phases[name] = round(self.phases.get(name, 0.0) + perf_counter() - start, 3)
+
+    def answer(self, status: Status, reason: str | None = None, trace: str | None = None) -> Answer:
+        """Return what is known, with how it ended."""
+        return Answer(
+            case=self.case,
+            status=status,
+            reason=reason,
+            traceback=trace,
+            settings=counters.switches(),
+            counters=counters.read(),
+            correctness=self.correctness,
+            measurements=self.measurements,
+            findings=self.findings,
+            telemetry=self.telemetry,
+            launches=self.launches,
+            memory=self.memory,
+            energy=self.energy,
+            phases=self.phases,
+        )
+
+
+def measure(experiment: Experiment, case: Case, here: Here, progress: Progress, *, only: Only | None = None) -> Answer:
+    """Measure one case, or only a part of it; whatever it raises becomes an answer that says so."""
+    import torch
+
+    recursion = sys.getrecursionlimit()
+    with contextlib.ExitStack() as undo:
+        try:
+            with progress.phase("settings"):
+                counters.reset()
+                reset_random()
+                torch.set_float32_matmul_precision("highest")
+                for name, value in case.settings.items():
+                    undo.callback(apply_setting, name, apply_setting(name, value))
+            with progress.phase("prepare"):
+                prepared = experiment.prepare(case, here)
+            _measure(prepared, experiment, case, here, progress, only)
+        except Unavailable as error:
+            return progress.answer("unavailable", str(error))
+        except BaseException as error:  # noqa: BLE001 -- whatever a workload raises, exits included, is this case's result
+            _recurse_at_least(recursion)  # To tell of it takes some frames.
+            return progress.answer(_failure(error), _reason(error), _trace(error))
+        _recurse_at_least(recursion)
+        return progress.answer("complete")
+
+
+def _measure(
+    prepared: Sides | Trap | Callable[[], Mapping[str, Finding | Measurement]],
+    experiment: Experiment,
+    case: Case,
+    here: Here,
+    progress: Progress,
+    only: Only | None,
+) -> None:
+    compiles = experiment.kind == "timing"
+    if isinstance(prepared, Trap):
+        _spring(prepared, case, here, progress)
+    elif not isinstance(prepared, Sides):
+        with progress.phase("observe"):
+            seen = prepared()
+        progress.findings |= {name: one for name, one in seen.items() if isinstance(one, Finding)}
+        progress.measurements |= {name: one for name, one in seen.items() if isinstance(one, Measurement)}
+    elif only == "first-call":
+        _import_inductor(here, progress)
+        with progress.phase("first-calls"):
+            timing.once(prepared.compiled, here)
+    elif only is not None:
+        side = only.removeprefix("memory-")
+        with progress.phase("memory"):
+            progress.memory = passes.peak_memory(side, prepared, here)
+    else:
+        _time(prepared, case, here, progress, compiles=compiles)
+        for name in (name for name in case.passes if name != "memory" and here.device == "cuda"):
+            with progress.phase(name):
+                observed = passes.launches(prepared, here) if name == "launches" else passes.energy(prepared, here)
+            progress.launches = observed.launches or progress.launches
+            progress.energy = observed.energy or progress.energy
+            progress.measurements |= observed.measurements
+
+
+def _spring(trap: Trap, case: Case, here: Here, progress: Progress) -> None:
+    """Let a naive timer fall into a trap, then measure the same sides as any others, and note whether we refused."""
+    with progress.phase("naive"):
+        progress.measurements |= trap.naive()
+    refusal = ""
+    try:
+        _time(trap.sides, case, here, progress, compiles=trap.compiles)
+    except Exception as error:  # noqa: BLE001 -- a refusal is what some traps are for
+        refusal = _reason(error)
+    if not refusal and progress.correctness is not None and not progress.correctness.right:
+        refusal = progress.correctness.detail
+    if not refusal and trap.compiles and not counters.unique_graphs():
+        refusal = "no graph was captured, so that nothing was compiled"
+    progress.findings["refused"] = Finding(holds=bool(refusal), evidence={"reason": refusal})
+
+
+def _recurse_at_least(limit: int) -> None:
+    """Undo a lowered recursion limit; inductor raises it when it is imported, and that may stay."""
+    sys.setrecursionlimit(max(limit, sys.getrecursionlimit()))
+
+
+def _failure(error: BaseException) -> Status:
+    import torch
+
+    # Torch has no type of its own for it on a CPU; the words are those of c10/core/CPUAllocator.cpp.
+    on_cpu = isinstance(error, RuntimeError) and "you tried to allocate" in str(error)
+    return "out-of-memory" if on_cpu or isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) else "failed"
+
+
+def apply_setting(name: str, value: str | bool | int) -> str | bool | int:  # noqa: FBT001 -- a switch may be boolean
+    """Set one of torch's switches by its own name; return what it was.
+
+    Raises:
+        AttributeError: this version of torch has no such switch.
+    """
+    import importlib
+
+    import torch
+
+    former: str | bool | int
+    if name == "float32_matmul_precision":
+        former = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision(str(value))
+        return former
+    module, _, attribute = name.rpartition(".")
+    owner = importlib.import_module(module)
+    if not hasattr(owner, attribute):
+        message = f"this torch ({torch.__version__}) has no setting {name}"
+        raise AttributeError(message)
+    former = getattr(owner, attribute)
+    setattr(owner, attribute, value)
+    return former
+
+
+def _import_inductor(here: Here, progress: Progress) -> None:
+    """Pay for the import of inductor, which takes seconds once a process, whatever is compiled."""
+    import torch
+
+    with progress.phase("inductor-import"):
+        seconds, _ = timing.once(lambda: torch.compile(lambda x: x + 1)(torch.ones(8, device=here.device)), here)
+        progress.measurements["inductor_import"] = Measurement(unit="s", samples=[seconds])
+    counters.reset()
+
+
+def _time(sides: Sides, case: Case, here: Here, progress: Progress, *, compiles: bool) -> None:
+    import torch
+
+    if compiles:
+        _import_inductor(here, progress)
+    firsts: dict[str, Measurement] = {}
+    with progress.phase("eager-first-calls"):
+        seconds, first = kept(sides.eager, here)
+        firsts["eager_first_call"] = Measurement(unit="s", samples=[seconds])
+        _, second = kept(sides.eager, here)
+        started_from = random_state(here)
+        reset_random()
+        draws = random_state(here) != started_from
+    with progress.phase("first-calls"):
+        for name in ("first_call", "second_call", "third_call"):
+            seconds, output = kept(sides.compiled, here)
+            firsts[name] = Measurement(unit="s", samples=[seconds])
+            if compiles:
+                progress.measurements |= firsts
+    if case.cache == "warm":
+        progress.findings |= counters.cache_findings(counters.read())
+    with progress.phase("correctness"):
+        progress.correctness = compare(first, second, output, sides, draws=draws)
+        outputs = {"eager": on_host(first), "compiled": on_host(output)}
+    del first, second, output
+    if here.device == "cuda":
+        torch.cuda.empty_cache()
+    if case.steady:
+        with progress.phase("steady-state"):
+            measurements, progress.telemetry = _steady(sides, here)
+            progress.measurements |= measurements
+        with progress.phase("correctness"):
+            progress.correctness = still(progress.correctness, outputs, sides, here)
+            progress.correctness = follows(progress.correctness, sides, here)
+
+
+def _steady(sides: Sides, here: Here) -> tuple[dict[str, Measurement], Telemetry]:
+    """Time both sides; refuse samples taken under a profiler, or under switches that the calls change."""
+    switches = counters.switches()
+    _refuse_profiler()
+    measured = timing.steady_state(sides, here, counters.unique_graphs)
+    _refuse_profiler()
+    changed = sorted(name for name, value in counters.switches().items() if switches[name] != value)
+    if changed:
+        message = f"the calls change torch's switches while they are timed: {', '.join(changed)}"
+        raise timing.Refused(message)
+    return measured
+
+
+def _refuse_profiler() -> None:
+    if counters.profiler_on():
+        message = "a profiler is on; it slows what is timed, and each side differently"
+        raise timing.Refused(message)
+
+
+def _reason(error: BaseException) -> str:
+    """Return the error's type and its first line that says something."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    if not lines or lines[0].startswith("from user code"):
+        lines = ["without a message; see the traceback"]
+    # Dynamo's wrapper ends its first line with "raised:", and the error itself is on the next.
+    return f"{type(error).__name__}: {' '.join(lines[: 2 if lines[0].endswith('raised:') else 1])}"[:500]
+
+
+def _trace(error: BaseException) -> str:
+    return shorten("".join(traceback.format_exception(error)))
+
+
+def shorten(text: str) -> str:
+    """Return the end of `text`, with the paths of this machine made relative."""
+    for folder, name in ((str(STARTED_IN), "."), (sys.prefix, "ENV"), (str(Path.home()), "~")):
+        text = text.replace(folder.rstrip("/") + "/", name + "/") if folder != "/" else text
+    return text[-LONGEST_TRACEBACK:]

@@ -1,0 +1,154 @@
+"""What is observed of a timed case in passes of its own: launches and busy time, energy, peak memory.
+
+None of it is done while time is taken. A profiler slows what it watches, and windows that are long
+enough for the GPU's energy counter would cost the timing its pairs.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+from dataclasses import dataclass, field
+from time import perf_counter, sleep
+from typing import TYPE_CHECKING, Any
+
+from reportkit.bench import timing
+from reportkit.records import Measurement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from reportkit.plan import Here, Sides
+
+PROFILED = 5
+"""Calls of a side that are profiled, one by one."""
+
+WINDOW = 2.0
+"""Seconds of a window over which energy is counted: the counter moves some ten times a second."""
+
+WINDOWS = "ecce"
+"""Sides of the windows, in order."""
+
+IDLE = 1.0
+"""Seconds for which the idle GPU's power is averaged."""
+
+MEMORY_CALLS = 3
+"""Calls before the peak of memory is set back, and after it: CUDA graphs are recorded by the third."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What a pass leaves for the case file."""
+
+    launches: dict[str, int] | None = None
+    energy: dict[str, float] | None = None
+    measurements: dict[str, Measurement] = field(default_factory=dict)
+
+
+def launches(sides: Sides, here: Here) -> Observed:
+    """Count the kernels of a call of either side, and the time in which at least one was running.
+
+    Copies and fills are left out, and kernels inside a replayed graph counted one by one. The time is
+    the union of the kernels' spans, so that kernels side by side are not counted twice.
+    """
+    counted: dict[str, int] = {}
+    busy: dict[str, Measurement] = {}
+    for side, call in (("eager", sides.eager), ("compiled", sides.compiled)):
+        _profiled(call, here)  # The first profile of a process sets the tracer up, and may miss kernels.
+        spans = [_profiled(call, here) for _ in range(PROFILED)]
+        numbers = [len(one) for one in spans]
+        counted[side] = max(numbers)
+        counted[f"{side}_least"] = min(numbers)
+        seconds = [union(one) for one in spans]
+        if min(seconds) > 0:
+            busy[f"{side}_busy"] = Measurement(unit="s", samples=[round(one, timing.RESOLUTION) for one in seconds])
+    return Observed(launches=counted, measurements=busy)
+
+
+def _profiled(call: Callable[[], Any], here: Here) -> list[tuple[float, float]]:
+    """Return start and end in seconds of every kernel of one call."""
+    from torch.autograd import DeviceType
+    from torch.profiler import ProfilerActivity, profile
+
+    timing.synchronize(here)
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+        call()
+        timing.synchronize(here)
+    return [
+        (event.time_range.start / 1e6, event.time_range.end / 1e6)
+        for event in profiler.events()
+        if event.device_type == DeviceType.CUDA and is_kernel(event.name)
+    ]
+
+
+def is_kernel(name: str) -> bool:
+    """Whether a device event is a kernel, and not a copy, a fill or a range that a user marked."""
+    return not name.startswith(("Memcpy", "Memset", "ProfilerStep", "gpu_user_annotation", "## "))
+
+
+def union(spans: Iterable[tuple[float, float]]) -> float:
+    """Return the length of the union of spans, in their unit."""
+    total, reached = 0.0, -math.inf
+    for start, end in sorted(spans):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+def energy(sides: Sides, here: Here) -> Observed:
+    """Count the energy of a call of either side, in joules, over alternating windows, by the GPU's own counter."""
+    gpu = timing.Gpu(here)
+    if gpu.energy() is None:
+        return Observed()
+    timing.synchronize(here)
+    idle = _window(lambda: sleep(IDLE), gpu, here, IDLE)
+    calls = {"e": sides.eager, "c": sides.compiled}
+    windows: dict[str, list[tuple[float, int]]] = {"e": [], "c": []}
+    for side in WINDOWS:
+        joules, _, number = _window(calls[side], gpu, here, WINDOW)
+        windows[side].append((joules, number))
+    return Observed(
+        energy={"idle_watts": round(idle[0] / idle[1], 3)},
+        measurements={
+            f"{name}_energy": Measurement(
+                unit="J",
+                samples=[round(joules / number, 9) for joules, number in windows[side]],
+                calls=min(number for _, number in windows[side]),
+            )
+            for side, name in (("e", "eager"), ("c", "compiled"))
+        },
+    )
+
+
+def _window(call: Callable[[], Any], gpu: timing.Gpu, here: Here, seconds: float) -> tuple[float, float, int]:
+    """Return joules, seconds and calls of a window that lasts at least that long."""
+    number, before, start = 0, gpu.energy() or 0.0, perf_counter()
+    while (elapsed := perf_counter() - start) < seconds:
+        batch = max(1, number // 4)  # Waiting for each call would leave the GPU idle between them.
+        for _ in range(batch):
+            call()
+        timing.synchronize(here)
+        number += batch
+    return (gpu.energy() or 0.0) - before, elapsed, number
+
+
+def peak_memory(side: str, sides: Sides, here: Here) -> dict[str, int] | None:
+    """Return the most bytes that one side needs in steady state, allocated and reserved, private pools included."""
+    if here.device != "cuda":
+        return None
+    import torch
+
+    call = {"eager": sides.eager, "compiled": sides.compiled}[side]
+    for _ in range(MEMORY_CALLS):
+        call()
+    timing.synchronize(here)
+    gc.collect()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    for _ in range(MEMORY_CALLS):
+        call()
+    timing.synchronize(here)
+    return {
+        f"{side}_allocated": torch.cuda.max_memory_allocated(),
+        f"{side}_reserved": torch.cuda.max_memory_reserved(),
+    }
