@@ -71,3 +71,22 @@ def double(model: nn.Module, inputs: Inputs) -> tuple[nn.Module, Inputs]:
 
     twin = copy.deepcopy(model).double()
     return twin, tuple(tensor.double() if tensor.is_floating_point() else tensor for tensor in inputs)
+
+
+def small_product(here: Here) -> tuple[nn.Module, Inputs]:
+    """One product of two matrices: 1024 x 1024 on a GPU, so that launching it is hidden; 32 x 32 on a CPU."""
+    torch.manual_seed(SEED)
+    side = 1024 if here.device == "cuda" else 32
+    model = nn.Linear(side, side, bias=False)
+    return model.eval().to(here.device), (torch.randn(side, side).to(here.device),)
+
+
+def small_sum(here: Here) -> tuple[nn.Module, Inputs]:
+    """One addition of 64 numbers: on any device its launch is all that it costs."""
+    torch.manual_seed(SEED)
+
+    class Sum(nn.Module):
+        def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+            return numbers + 1.0
+
+    return Sum().eval().to(here.device), (torch.randn(64).to(here.device),)
