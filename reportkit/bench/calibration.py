@@ -9,7 +9,7 @@ both sides alike, so that the true ratio stays what it was.
 from __future__ import annotations
 
 import random
-from time import perf_counter
+from time import perf_counter  # Bound now: a workload may put something else into `time`.
 from typing import TYPE_CHECKING, Any, Literal
 
 from reportkit.bench import timing
@@ -94,6 +94,17 @@ def slowed(call: Callable[[], Any], noise: Noise) -> Callable[[], Any]:
     return run
 
 
+def refuse(noise: Kind, here: Here) -> None:
+    """Refuse what can't be tried here.
+
+    Raises:
+        Unavailable: noise is made by keeping the processor waiting, which says nothing where a GPU does the work.
+    """
+    if here.device != "cpu" and noise != "quiet":
+        message = "needs a CPU as the device: the noise is made there; on a GPU only the quiet trials say something"
+        raise Unavailable(message)
+
+
 def trials(  # noqa: PLR0913 -- each is a setting of the experiment
     sides: Sides, here: Here, *, truth: float, count: int, noise: Kind, budget: float, block: float = timing.BLOCK
 ) -> dict[str, Measurement]:
@@ -103,11 +114,9 @@ def trials(  # noqa: PLR0913 -- each is a setting of the experiment
     lasts at least. Returned are the interval of each trial (`low`, `centre`, `high`), its pairs and its seconds.
 
     Raises:
-        Unavailable: noise is made by keeping the processor waiting, which says nothing where a GPU does the work.
+        Unavailable: this noise can't be made here.
     """
-    if here.device != "cpu" and noise != "quiet":
-        message = "needs a CPU as the device: the noise is made there; on a GPU only the quiet trials say something"
-        raise Unavailable(message)
+    refuse(noise, here)
     calls: dict[str, Callable[[], Any]] = {"eager": sides.eager, "compiled": sides.compiled}
     pace = timing.PACES[here.scale]
     warmups = {side: timing.warm_up(call, here, pace.warm_up) for side, call in calls.items()}
