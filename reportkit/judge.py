@@ -178,7 +178,8 @@ class Observation:
     """Seconds a call, GPU time where there is a GPU, else wall time."""
     compiled: Interval | None
     speedup: Interval | None
-    """Of this process alone; None also where the result was wrong or nothing was compiled."""
+    """Of this process alone, or of a control's two sides; None also where the result was wrong, or nothing
+    was compiled that should have been."""
     first_call: float | None = None
     """Seconds of the first compiled call."""
     problem: Reason | None = None
@@ -307,6 +308,8 @@ class _Bench:
         self.article = article
         self.criteria = criteria
         self._digests = digests
+        # Neither side of a control is compiled, and a trap may or may not.
+        self._compiling = {experiment.id for experiment in article.experiments if experiment.kind == "timing"}
         self._files: dict[tuple[str, str, str, Scale], list[Stored]] = {}
         self._machines: dict[str, set[str]] = {}
         self._gpus: dict[str, set[bool]] = {}
@@ -368,6 +371,12 @@ class _Bench:
     def seed(self, file: CaseFile, what: str) -> int:
         """Return the seed for one kind of draws from one file; a later run of the case has the same."""
         return seed_of(self.criteria.seed, file.machine, file.lane, file.case, what)
+
+    def no_graphs(self, file: CaseFile) -> Reason | None:
+        """Return what is wrong where nothing was compiled, although the experiment is there to compile."""
+        if file.experiment not in self._compiling or file.counters.get("unique_graphs"):
+            return None
+        return Reason(code="no-graphs", details={"case": file.case})
 
     def _problem(self, file: CaseFile) -> Reason | None:
         details: dict[str, str | float] = {"case": file.case}
@@ -544,8 +553,7 @@ class _Court:
         unmeasured = self._unmeasured(found)
         if unmeasured is not None:
             return unmeasured, None
-        timing = self.bench.article.experiment(fact.where.experiment).kind == "timing"
-        problem = (_first(_no_graphs, found) if timing else None) or _finding_missing(found, fact.finding)
+        problem = _first(self.bench.no_graphs, found) or _finding_missing(found, fact.finding)
         if problem is not None:
             return _undecided_by(problem), None
         seen = [one.file.findings[fact.finding].holds for one in found]
@@ -566,7 +574,7 @@ class _Court:
         problem = (
             _not_timed(timed, first)
             or _first(_wrong_result, found)
-            or _first(_no_graphs, found)
+            or _first(self.bench.no_graphs, found)
             or _too_few_pairs(timed, criteria)
             or _too_few_processes(first, criteria)
         )
@@ -661,10 +669,6 @@ def _wrong_result(file: CaseFile) -> Reason | None:
     if file.correctness is None:
         return Reason(code="unchecked-result", details={"case": file.case})
     return None if file.correctness.right else Reason(code="wrong-result", details={"case": file.case})
-
-
-def _no_graphs(file: CaseFile) -> Reason | None:
-    return None if file.counters.get("unique_graphs") else Reason(code="no-graphs", details={"case": file.case})
 
 
 def _first(gate: Callable[[CaseFile], Reason | None], found: Iterable[_Found]) -> Reason | None:
@@ -782,7 +786,7 @@ def _observation(bench: _Bench, stored: Stored, problem: Reason | None) -> Obser
         eager, compiled = (
             _interval(median_draws(times, _FEWER_DRAWS, bench.seed(file, side)), criteria, "s") for side, times in sides
         )
-        unusable = _wrong_result(file) or _no_graphs(file)
+        unusable = _wrong_result(file) or bench.no_graphs(file)
         problem = problem or unusable
         if unusable is None:
             speedup = _interval(bench.speedup(stored), criteria, "x")
