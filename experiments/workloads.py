@@ -71,3 +71,46 @@ def double(model: nn.Module, inputs: Inputs) -> tuple[nn.Module, Inputs]:
 
     twin = copy.deepcopy(model).double()
     return twin, tuple(tensor.double() if tensor.is_floating_point() else tensor for tensor in inputs)
+
+
+def mobilenet_v2(here: Here, *, batch: int = 1) -> tuple[nn.Module, Inputs]:
+    """MobileNetV2 of torchvision on `batch` images, 3 x 224 x 224 (smoke: 64 x 64); small kernels, hard to keep fed."""
+    from torchvision.models import MobileNetV2
+
+    torch.manual_seed(SEED)
+    side = 224 if here.scale == "full" else 64
+    images = torch.randn(batch, 3, side, side)
+    return MobileNetV2().eval().to(here.device), (images.to(here.device),)
+
+
+def resnet50_half(here: Here) -> tuple[nn.Module, Inputs]:
+    """ResNet-50 with weights and images in fp16; in fp32 on a CPU, which is slow at fp16."""
+    model, (images,) = resnet50(here)
+    return (model, (images,)) if here.device == "cpu" else (model.half(), (images.half(),))
+
+
+def gelu(here: Here) -> tuple[nn.Module, Inputs]:
+    """One small operator: a GELU of 64 x 64 numbers."""
+    torch.manual_seed(SEED)
+    return nn.GELU(), (torch.randn(64, 64).to(here.device),)
+
+
+def _square(size: int) -> nn.Module:
+    """Return a matrix product that keeps the size of its numbers, so that it can be repeated."""
+    matrix = nn.Linear(size, size, bias=False)
+    nn.init.normal_(matrix.weight, std=size**-0.5)
+    return matrix
+
+
+def product(here: Here) -> tuple[nn.Module, Inputs]:
+    """One product of square matrices: 2048 in fp16, enough to keep a GPU busy while the next is launched (CPU: 96)."""
+    torch.manual_seed(SEED)
+    size, kind = (2048, torch.float16) if here.device == "cuda" else (96, torch.float32)
+    return _square(size).to(here.device, kind), (torch.randn(size, size).to(here.device, kind),)
+
+
+def product_in_single(here: Here) -> tuple[nn.Module, Inputs]:
+    """The same in fp32, where TF32 can be switched on."""
+    torch.manual_seed(SEED)
+    size = 2048 if here.device == "cuda" else 96
+    return _square(size).to(here.device), (torch.randn(size, size).to(here.device),)
