@@ -213,7 +213,7 @@ class _Pair:
         )
         ratio = interval_of(over / under, criteria, "x")
         reason, blamed = self._blame(side, steady=True)
-        reason = reason or _unlike(self.one.file, self.other.file, criteria)
+        reason = reason or _unlike(self.bench, self.one.file, self.other.file)
         if reason is None and ratio.low <= 1 <= ratio.high:
             reason = Reason(code="within-noise")
         return ReleaseRatio(
@@ -268,21 +268,19 @@ def _relevant(ratio: float, criteria: Criteria) -> bool:
     return max(ratio, 1 / ratio) - 1 > criteria.relevant_change
 
 
-def _unlike(one: CaseFile, other: CaseFile, criteria: Criteria) -> Reason | None:
+def _unlike(bench: Bench, one: CaseFile, other: CaseFile) -> Reason | None:
     """Return what tells that the two hosts are not alike, or that nothing tells that they are."""
     processors = [(e.gpu or e.cpu) if (e := file.environment) else "" for file in (one, other)]
     if processors[0] != processors[1]:
         return Reason(code="other-gpu", details={"one": processors[0], "other": processors[1]})
-    mine, its = one.anchors or {}, other.anchors or {}
+    mine, its, allowed = bench.anchors(one), bench.anchors(other), bench.criteria.anchor_agreement
     apart = {name: max(mine[name] / its[name], its[name] / mine[name]) - 1 for name in sorted(mine.keys() & its.keys())}
     if not apart:
         return Reason(code="no-anchors")
     worst = max(apart, key=lambda name: apart[name])
-    if apart[worst] <= criteria.anchor_agreement + 1e-9:  # What is printed as 3 % off must pass.
+    if apart[worst] <= allowed + 1e-9:  # What is printed as 3 % off must pass.
         return None
-    return Reason(
-        code="anchors-differ", details={"anchor": worst, "by": apart[worst], "allowed": criteria.anchor_agreement}
-    )
+    return Reason(code="anchors-differ", details={"anchor": worst, "by": apart[worst], "allowed": allowed})
 
 
 def as_objects(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:

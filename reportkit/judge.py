@@ -385,6 +385,21 @@ class Bench:
             )
         return self._speedups[stored.path]
 
+    def anchors(self, file: CaseFile) -> Mapping[str, float]:
+        """Return the anchors of a file's run by name, in seconds: its own, else medians of the run's case of them."""
+        if file.anchors is not None:
+            return file.anchors
+        cases = [case.name for e in self.article.experiments if e.id == self.article.anchors for case in e.cases]
+        places = [(file.machine, file.lane, case, file.scale) for case in cases]
+        return {
+            name: float(np.median(measured.samples))
+            for place in places
+            for one in self._files.get(place, ())
+            if one.file.run == file.run and self._problem(one.file) is None
+            for name, measured in one.file.measurements.items()
+            if measured.unit == "s"
+        }
+
     def wrong(self, file: CaseFile) -> Reason | None:
         """Return why nothing of the compiled side counts: a wrong or unchecked result, or nothing compiled."""
         return _wrong_result(file) or self.no_graphs(file)

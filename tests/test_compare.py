@@ -14,7 +14,7 @@ from experiments import ARTICLE
 from reportkit import compare, records
 from reportkit.judge import REASONS, Criteria
 from reportkit.plan import PlanError
-from reportkit.records import CaseFile, Stored
+from reportkit.records import CaseFile, Measurement, Stored
 from tests.casefiles import DIGESTS, case_file, changed, environment
 
 if TYPE_CHECKING:
@@ -101,6 +101,29 @@ def test_a_release_ratio_is_significant_and_relevant_or_says_why_not(name: str) 
     assert found.interval.low <= found.centre <= found.interval.high
     assert found.reason is None or set(found.reason.details) == set(REASONS[found.reason.code])
     assert found.blamed == ("2.15" if name in {"wrong", "unchecked", "nothing compiled", "few pairs"} else None)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({}, None),
+        ({"run": "20261129t080000z"}, "no-anchors"),
+        ({"digest": "f" * 16}, "no-anchors"),
+        ({"status": "failed", "reason": "made up"}, "no-anchors"),
+        ({"measurements": {"copy": Measurement(unit="s", samples=[2.0, 1e-3, 1.04e-3])}}, "anchors-differ"),
+    ],
+)
+def test_anchors_may_lie_in_a_case_of_the_same_run(change: dict[str, Any], code: str | None) -> None:
+    taken = {"copy": Measurement(unit="s", samples=[1e-3, 9.0, 1e-3])}
+    mine, its = (
+        case_file("anchors.all", lane=lane, speedup=None, first_call=None, measurements=taken)
+        for lane in ("2.5", "2.15")
+    )
+    files = [measured(anchors=None), measured("2.15", anchors=None, **FASTER), mine, changed(its, **change)]
+    [comparison] = compared(*files)
+    [row] = comparison.rows
+    reason = row.ratios[0].reason
+    assert (reason.code if reason else None) == code
 
 
 def test_the_anchor_that_differs_most_is_named_with_its_share() -> None:
