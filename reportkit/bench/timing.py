@@ -24,6 +24,8 @@ from reportkit.statistics import precise_enough
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy.typing as npt
+
     from reportkit.plan import Here, Sides
     from reportkit.records import Scale
 
@@ -176,22 +178,27 @@ class Steady:
     dropped: int = 0
     throttled: set[str] = field(default_factory=set)
     unseen: int = 0
-    """Blocks of which GPU events missed a part: they see the current stream alone."""
+    """Pairs with a block of which GPU events missed a part: they see the current stream alone."""
 
     @property
     def whole(self) -> bool:
-        """Whether GPU events saw the work of most blocks."""
-        return self.unseen <= self.pairs
+        """Whether GPU events saw the work of most pairs."""
+        return 2 * self.unseen <= self.pairs
 
     @property
     def pairs(self) -> int:
         """How many pairs count so far."""
         return len(self.wall["eager"])
 
+    @property
+    def judged(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Seconds a call of eager and of compiled, by the clock that is judged: GPU events where they are whole."""
+        times = self.gpu if self.gpu["eager"] and self.whole else self.wall
+        return np.asarray(times["eager"]), np.asarray(times["compiled"])
+
     def precise(self) -> bool:
         """Whether the interval of the ratio is narrow enough to stop."""
-        times = self.gpu if self.gpu["eager"] and self.whole else self.wall
-        return precise_enough(np.asarray(times["eager"]), np.asarray(times["compiled"]))
+        return precise_enough(*self.judged)
 
     def measurements(self) -> dict[str, Measurement]:
         """Return the samples as a case file holds them."""
@@ -217,22 +224,21 @@ def steady_state(sides: Sides, here: Here, graphs: Callable[[], int]) -> tuple[d
     pace = PACES[here.scale]
     gpu = Gpu(here)
     calls: dict[str, Callable[[], Any]] = {"eager": sides.eager, "compiled": sides.compiled}
-    warmups = {side: _warm_up(call, here, pace.warm_up) for side, call in calls.items()}
+    warmups = {side: warm_up(call, here, pace.warm_up) for side, call in calls.items()}
     steady = Steady(
-        calls={side: _calls_a_block(call, here) for side, call in calls.items()},
+        calls={side: calls_a_block(call, here) for side, call in calls.items()},
         warmups=warmups,
         busy_clock=gpu.clock(),
     )
     before, temperature, power = graphs(), *gpu.state()[:2]
     gc.collect()
-    gc.disable()  # A collection inside a block would be charged to whichever side it falls on.
-    try:
-        _take_pairs(steady, calls, here, gpu, pace.budget)
-    finally:
-        gc.enable()
-    if graphs() != before:
-        message = f"{graphs() - before} graphs were compiled while steady state was timed"
-        raise Recompiled(message)
+
+    def unchanged() -> None:
+        if graphs() != before:
+            message = f"{graphs() - before} graphs were compiled while steady state was timed"
+            raise Recompiled(message)
+
+    take_pairs(steady, calls, here, gpu, pace.budget, unchanged)
     after = gpu.state()
     missing = gpu.missing
     if steady.gpu["eager"] and not steady.whole:
@@ -248,24 +254,53 @@ def steady_state(sides: Sides, here: Here, graphs: Callable[[], int]) -> tuple[d
     )
 
 
-def _warm_up(call: Callable[[], Any], here: Here, seconds: float) -> int:
+def warm_up(call: Callable[[], Any], here: Here, seconds: float) -> int:
     """Call for at least that long and often enough; return how many calls were made."""
-    spent, calls = 0.0, 0
-    while calls < FEWEST_WARM_UPS or spent < seconds:
-        spent += once(call, here)[0]
+    calls, start = 0, perf_counter()
+    # What lies between calls counts as well: a call of nanoseconds would else take a minute to warm up.
+    while calls < FEWEST_WARM_UPS or perf_counter() - start < seconds:
+        once(call, here)
         calls += 1
     return calls
 
 
-def _calls_a_block(call: Callable[[], Any], here: Here) -> int:
-    """Return how many calls last as long as a block must, by trial: calls overlap on a GPU."""
+def calls_a_block(call: Callable[[], Any], here: Here, block: float = BLOCK) -> int:
+    """Return how many calls last `block` seconds, by trial: calls overlap on a GPU."""
     calls = 1
-    while (took := _block(call, calls, here)[0] * calls) < BLOCK:
-        calls = max(calls + 1, math.ceil(1.1 * calls * BLOCK / took))
+    while (took := _block(call, calls, here)[0] * calls) < block:
+        calls = max(calls + 1, math.ceil(1.1 * calls * block / took))
     return calls
 
 
-def _take_pairs(steady: Steady, calls: dict[str, Callable[[], Any]], here: Here, gpu: Gpu, budget: float) -> None:
+def take_pairs(
+    steady: Steady,
+    calls: dict[str, Callable[[], Any]],
+    here: Here,
+    gpu: Gpu,
+    budget: float,
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """Add pairs of blocks to `steady` until the ratio is known well enough or `budget` seconds are spent.
+
+    `check` is called after each pair; what it raises ends the timing.
+    """
+    collecting = gc.isenabled()
+    gc.disable()  # A collection inside a block would be charged to whichever side it falls on.
+    try:
+        _take_pairs(steady, calls, here, gpu, budget, check)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _take_pairs(
+    steady: Steady,
+    calls: dict[str, Callable[[], Any]],
+    here: Here,
+    gpu: Gpu,
+    budget: float,
+    check: Callable[[], None],
+) -> None:
     order = ("eager", "compiled")
     look = FIRST_LOOK
     start = perf_counter()
@@ -282,16 +317,17 @@ def _take_pairs(steady: Steady, calls: dict[str, Callable[[], Any]], here: Here,
             if clock is not None:
                 clocks.append(clock)
         order = (order[1], order[0])
+        check()
         if clocks and steady.busy_clock and min(clocks) < SLOW_CLOCK * steady.busy_clock:
             steady.dropped += 1
             steady.throttled |= set(gpu.state()[2])
             continue
         steady.clock += [min(clocks)] if clocks else []
+        steady.unseen += any(on_gpu is not None and on_gpu < (1 - UNSEEN) * wall for wall, on_gpu in blocks.values())
         for side, (wall, on_gpu) in blocks.items():
             steady.wall[side].append(wall)
             if on_gpu is not None:
                 steady.gpu[side].append(on_gpu)
-                steady.unseen += on_gpu < (1 - UNSEEN) * wall
         if steady.pairs == look:
             if steady.precise():
                 return
