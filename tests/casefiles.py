@@ -203,7 +203,6 @@ def run_files(  # noqa: PLR0913 -- as case_file
                 if fact.where.experiment == experiment.id and case.matches(fact.where.axes)
             }
             timed = experiment.kind == "timing"
-            known = int(case.axes.get("repeats", 100)) / 100  # What a control is by construction; a trap is 1.
             workload = str(case.axes.get("workload"))
             slow = 2.0 if workload == "bert" else 1.0
             fields: dict[str, Any] = {
@@ -212,16 +211,10 @@ def run_files(  # noqa: PLR0913 -- as case_file
                 "scale": scale,
                 "digest": (digests or DIGESTS)[case.name],
                 "environment": environment(gpu=gpu, torch=torch),
-                "speedup": known if experiment.kind in {"control", "trap"} else None,
+                "speedup": speedups.get(workload, 1.2) if timed and case.steady else None,
                 "first_call": (22.0 if case.cache == "cold" else 6.0) * slow if timed else None,
                 "findings": observed,
             }
-            if timed and case.steady:
-                fields["speedup"] = speedups.get(workload, 1.2)
-            if experiment.id == ARTICLE.anchors:
-                fields["measurements"] = {
-                    name: Measurement(unit="s", samples=[5e-3] * 30) for name in ("copy", "launch")
-                }
             files.append(case_file(case.name, **(fields | overrides)))
     return files
 
