@@ -345,7 +345,7 @@ def summary(comparison: Comparison) -> str:
         )
     return (
         f"{comparison.baseline} to {comparison.candidate} on {comparison.machine}, {comparison.scale} scale: "
-        f"{len(comparison.rows)} cases compared, {len(comparison.uncompared)} not; {'; '.join(told)}."
+        f"{len(comparison.rows)} of {len(comparison.rows) + len(comparison.uncompared)} cases compared; {'; '.join(told)}."
     )
 
 
