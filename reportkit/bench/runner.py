@@ -126,6 +126,8 @@ class Context:
     scratch: Path
     caches: dict[str, Path] = field(default_factory=dict)
     """Cache folders that cold cases of this run have filled, by case name."""
+    unfilled: dict[str, Answer] = field(default_factory=dict)
+    """How cold cases ended in this run that have filled no caches, by case name."""
 
 
 def run(wish: Wish) -> int:
@@ -314,12 +316,14 @@ def _show(bar: tqdm[None], text: str | None = None) -> None:
 def _groups(cases: Sequence[Case], scale: Scale) -> list[list[Case]]:
     """Return which cases share a process: at smoke scale neighbours whose caches are shared, else none."""
     groups: list[list[Case]] = []
+    open_to: str | None = None
     for case in cases:
-        share = scale == "smoke" and case.cache == "shared"
-        if share and groups and groups[-1][-1].cache == "shared" and groups[-1][-1].experiment == case.experiment:
+        share = scale == "smoke" and case.cache == "shared" and "memory" not in case.passes
+        if share and open_to == case.experiment:
             groups[-1].append(case)
         else:
             groups.append([case])
+        open_to = case.experiment if share else None
     return groups
 
 
@@ -331,19 +335,33 @@ def _measure(group: list[Case], context: Context, bar: tqdm[None]) -> Iterator[C
         together = pending[:1] if alone else list(pending)
         started = _now()
         try:
-            for answer, environment in _ask(together, context, bar):
+            cache = _cache(together[0], context, bar)
+            # The process a case was timed in ends before others look at the case's memory.
+            asked = _ask(together, cache, context, bar)
+            for answer, environment in list(asked) if "memory" in together[0].passes else asked:
                 case = pending[0]
                 if answer.status in LOST and len(together) > 1:
                     # Whose fault it was is unknown, so its neighbours may not suffer for it.
                     say(f"{case.name}: the process it shared gave out ({answer.reason}); trying it alone")
                     alone = True
                     break
+                whole = answer
+                if "memory" in case.passes and answer.status == "complete" and environment.gpu:
+                    whole = msgspec.structs.replace(answer, memory=_memory(case, cache, context, bar))
                 with _undisturbed():
-                    file = _write(case, answer, environment, started, context)
+                    file = _write(case, whole, environment, started, context)
                     pending.remove(case)
+                if case.cache == "cold":
+                    _note_caches(case, file, cache, context)
                 bar.update(case.cost[context.scale])
                 yield file
                 started = _now()
+        except UnfilledError as error:
+            with _undisturbed():
+                file = _write(pending[0], error.answer, context.environment, started, context)
+                case = pending.pop(0)
+            bar.update(case.cost[context.scale])
+            yield file
         except Interrupted as stop:
             if pending:
                 answer = Answer(case=pending[0].name, status="interrupted", reason=f"stopped by {stop} while under way")
@@ -413,9 +431,8 @@ ANSWERED = (
 """Fields of a case file that the child answers as they are."""
 
 
-def _ask(cases: list[Case], context: Context, bar: tqdm[None]) -> Iterator[tuple[Answer, Environment]]:
+def _ask(cases: list[Case], cache: Path, context: Context, bar: tqdm[None]) -> Iterator[tuple[Answer, Environment]]:
     """Yield what became of each case, in order; ends early after a crash, which it yields last, or a spent process."""
-    cache = _cache(cases[0], context, bar)
     environment = context.environment
     left = [case.name for case in cases]
     limit = GRACE + LATENESS * max(case.cost[context.scale] for case in cases)
@@ -464,26 +481,86 @@ def _lost(why: str) -> NoReturn:
     raise ChildError("crashed", why, "")
 
 
+def _part(case: str, only: Only, cache: Path, limit: float, context: Context, bar: tqdm[None]) -> Answer:
+    """Do one part of a case in a process of its own; return its answer, or how it ended without one."""
+    answer = None
+    try:
+        for message in converse(context.wish.project, _request(context, [case], only), cache, limit):
+            if message is None:
+                _show(bar)
+            elif isinstance(message, Refusal):
+                refused(message, context.wish.lane)
+            elif isinstance(message, Answer):
+                _expect(message, [case])
+                answer = message
+        if answer is None:
+            _lost("it ended without an answer")
+    except ChildError as error:
+        # How a process ends that has answered decides nothing.
+        return answer or Answer(case=case, status=error.status, reason=error.reason, traceback=error.output or None)
+    return answer
+
+
+def _limit(case: Case, context: Context) -> float:
+    return GRACE + LATENESS * case.cost[context.scale]
+
+
+class UnfilledError(Exception):
+    """The caches that a warm case is about are not there, so that nothing can be measured."""
+
+    def __init__(self, case: Case, cold: Answer) -> None:
+        """Make the warm case's answer of how the case that it follows ended."""
+        super().__init__(case.name)
+        # What can't run here can't run warm either, and that is no fault.
+        status: records.Status = "unavailable" if cold.status == "unavailable" else "failed"
+        how = f"{cold.status}: {cold.reason}" if cold.reason else cold.status
+        reason = f"nothing was measured, since {cold.case}, which fills its caches, ended as {how}"[:500]
+        self.answer = Answer(case=case.name, status=status, reason=reason, traceback=cold.traceback)
+
+
 def _cache(case: Case, context: Context, bar: tqdm[None]) -> Path:
-    """Return the folder of the caches a case runs on, filled first where a warm case needs it."""
-    if case.cache == "warm":
-        follows = case.follows or ""
-        if follows not in context.caches or not context.caches[follows].is_dir():
-            _show(bar, f"{case.name}: filling its caches")
-            say(f"{case.name}: {follows} ran in another run; filling its caches again")
-            cache = _fresh(context)
-            request = _request(context, [follows], "first-call")
-            limit = GRACE + LATENESS * case.cost[context.scale]
-            # Failing to fill them is no reason to stop: the warm case then has its own, and says so.
-            with contextlib.suppress(ChildError):
-                for _ in converse(context.wish.project, request, cache, limit):
-                    pass
-            context.caches[follows] = cache
-        return context.caches[follows]
-    cache = _fresh(context)
-    if case.cache == "cold":
+    """Return the folder of the caches a case runs on, filled first where a warm case needs it.
+
+    Raises:
+        UnfilledError: the case that this one follows did not complete, or its caches can't be filled again.
+    """
+    if case.cache != "warm":
+        return _fresh(context)
+    follows = case.follows or ""
+    if follows in context.unfilled:
+        raise UnfilledError(case, context.unfilled[follows])
+    if follows not in context.caches or not context.caches[follows].is_dir():
+        _show(bar, f"{case.name}: filling its caches")
+        say(f"{case.name}: the caches of {follows} are not there; filling them again")
+        cache = _fresh(context)
+        answer = _part(follows, "first-call", cache, _limit(case, context), context, bar)
+        if answer.status != "complete":
+            context.unfilled[follows] = answer
+            raise UnfilledError(case, answer)
+        context.caches[follows] = cache
+    return context.caches[follows]
+
+
+def _note_caches(case: Case, file: CaseFile, cache: Path, context: Context) -> None:
+    """Remember what a cold case left for those that follow it."""
+    if file.status == "complete":
         context.caches[case.name] = cache
-    return cache
+    else:
+        context.unfilled[case.name] = Answer(case=case.name, status=file.status, reason=file.reason)
+
+
+def _memory(case: Case, cache: Path, context: Context, bar: tqdm[None]) -> dict[str, int] | None:
+    """Return the peak memory of each side, from a fresh process each; without a side whose process failed."""
+    memory: dict[str, int] = {}
+    sides: dict[str, Only] = {"eager": "memory-eager", "compiled": "memory-compiled"}
+    for side, only in sides.items():
+        _show(bar, f"{case.name}: memory, {side}")
+        answer = _part(case.name, only, cache, _limit(case, context), context, bar)
+        if answer.status == "complete":
+            memory |= answer.memory or {}
+        else:
+            say(f"{case.name}: the peak memory of {side} is missing ({answer.status}: {answer.reason})")
+    return memory or None
 
 
 def _fresh(context: Context) -> Path:

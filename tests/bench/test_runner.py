@@ -117,6 +117,46 @@ def test_pairs_are_measured_or_refused_with_a_reason(wish: Callable[..., Wish], 
     assert "graphs were compiled while steady state was timed" in (files["recompiles"].reason or "")
 
 
+def test_a_warm_case_is_measured_on_the_caches_of_its_cold_case(
+    wish: Callable[..., Wish], toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from reportkit.bench import runner
+
+    assert runner.run(wish("cold.fine-again")) == 0
+    assert on_file(toy)["fine-again"].findings["cache-hit"].holds
+    # The second run has only the warm case to measure, and fills its caches by the cold one's first call.
+    next(toy.rglob("cold.fine-again--*.json")).unlink()
+    assert runner.run(wish("cold.fine-again", resume=True)) == 0
+
+    assert "the caches of cold.fine are not there; filling them again" in capsys.readouterr().out
+    assert on_file(toy)["fine-again"].findings["cache-hit"].holds
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("raises", "failed: RuntimeError: no caches"),
+        ("exits", "crashed: it ended with exit code 7"),
+        ("needs", "unavailable: needs a unicorn"),
+    ],
+)
+def test_a_warm_case_whose_caches_can_not_be_filled_is_not_measured(
+    kind: str, reason: str, wish: Callable[..., Wish], toy: Path
+) -> None:
+    from reportkit.bench import runner
+
+    said = f"nothing was measured, since cold.{kind}, which fills its caches, ended as {reason}"
+    status = "unavailable" if kind == "needs" else "failed"
+    runner.run(wish(f"cold.{kind}-again"))  # Its cold case has just gone wrong.
+    after = on_file(toy)[f"{kind}-again"]
+    next(toy.rglob(f"cold.{kind}-again--*.json")).unlink()
+    runner.run(wish(f"cold.{kind}-again", resume=True))  # Filling its caches goes wrong.
+    refilled = on_file(toy)[f"{kind}-again"]
+
+    for file in (after, refilled):
+        assert (file.status, file.reason, file.findings, file.measurements) == (status, said, {}, {})
+
+
 def test_unknown_names_are_answered_with_the_nearest(wish: Callable[..., Wish]) -> None:
     from reportkit.bench import runner
 
