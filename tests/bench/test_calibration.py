@@ -75,7 +75,7 @@ def test_the_stopping_rule_is_in_force_in_every_trial(monkeypatch: pytest.Monkey
     )
     assert quiet["pairs"].samples == [timing.FIRST_LOOK] * 2
     loud = calibration.trials(
-        Machine(monkeypatch, noise=0.5).sides(0.01, 0.01), HERE, truth=1.0, count=2, noise="quiet", budget=5.0
+        Machine(monkeypatch, noise=0.5).sides(0.01, 0.01), HERE, truth=1.0, count=2, noise="quiet", budget=5.0, block=0.01
     )
     assert min(loud["pairs"].samples) > timing.FIRST_LOOK
 
