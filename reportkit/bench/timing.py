@@ -2,10 +2,10 @@
 
 One sample is the mean time of a call in a block of calls that lasts at least 5 ms. A pair is a
 block of either side, one after the other and as long as each other; pairs alternate their order
-(ABBA), so that a drift falls on both sides alike. How long to go on is decided at 30, 60, 120 ... pairs by the width of the
-interval and the budget alone, never by where a bound lies. Source of the parts: PyTorch's
-benchmarks/dynamo/common.py (interleaving), NVBench (clock test), pyperf and torch.utils.benchmark
-(blocks calibrated by time).
+(ABBA), so that a drift falls on both sides alike. How long to go on is decided at 30, 60, 120 ...
+pairs by the width of the interval and the budget alone, never by where a bound lies. Source of the
+parts: PyTorch's benchmarks/dynamo/common.py (interleaving), NVBench (clock test), pyperf and
+torch.utils.benchmark (blocks calibrated by time).
 """
 
 from __future__ import annotations
