@@ -7,12 +7,13 @@ compiled, so that the true speedup is 1.05. A bench runs only where it is named.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Literal, cast
 
 from reportkit.plan import Case, Experiment, Here, Sides
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from reportkit.records import Measurement
 
@@ -29,32 +30,41 @@ TIMER_REPEATS = {"full": 20, "smoke": 8}
 """How often each timer measures, by scale."""
 
 
-def repeated(workload: str, here: Here, repeats: int) -> Callable[[], object]:
-    """Return a call that runs a workload so many times; it is built anew, the same each time."""
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep torch to one thread on the processor: two that wait for each other time who else is there, not the work."""
+    import torch
+
+    former = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(former)
+
+
+def known_ratio(workload: str, here: Here, eager: int, compiled: int) -> Sides:
+    """Return two calls, so many repeats each of one model on one input.
+
+    They share both: two copies lie elsewhere in memory, and differ by some tenths of a per cent for that alone.
+    """
     import torch
 
     from experiments import workloads
 
     model, inputs = getattr(workloads, workload)(here)
 
-    def call() -> object:
-        output: object = None
-        with torch.no_grad():
-            for _ in range(repeats):
-                output = model(*inputs)
-        return output
+    def repeated(repeats: int) -> Callable[[], object]:
+        def call() -> object:
+            output: object = None
+            with torch.no_grad():
+                for _ in range(repeats):
+                    output = model(*inputs)
+            return output
 
-    return call
+        return call
 
-
-def known_ratio(workload: str, here: Here, eager: int, compiled: int) -> Sides:
-    """Return two calls, so many repeats of a workload each."""
-    return Sides(
-        eager=repeated(workload, here, eager),
-        compiled=repeated(workload, here, compiled),
-        reference=None,
-        tolerance=0.0,
-    )
+    return Sides(eager=repeated(eager), compiled=repeated(compiled), reference=None, tolerance=0.0)
 
 
 def prepare_calibration(case: Case, here: Here) -> Callable[[], Mapping[str, Measurement]]:
@@ -67,9 +77,9 @@ def prepare_calibration(case: Case, here: Here) -> Callable[[], Mapping[str, Mea
     sides = known_ratio(case.workload, here, more, REPEATS)
 
     def observe() -> Mapping[str, Measurement]:
-        return calibration.trials(
-            sides, here, truth=more / REPEATS, count=TRIALS[noise], noise=noise, budget=TRIAL_BUDGET
-        )
+        truth, count = more / REPEATS, TRIALS[noise]
+        with one_thread():
+            return calibration.trials(sides, here, truth=truth, count=count, noise=noise, budget=TRIAL_BUDGET)
 
     return observe
 
@@ -82,7 +92,8 @@ def prepare_timers(case: Case, here: Here) -> Callable[[], Mapping[str, Measurem
     sides = known_ratio(case.workload, here, eager, compiled)
 
     def observe() -> Mapping[str, Measurement]:
-        return timers.compare(sides, here, truth=eager / compiled, repeats=TIMER_REPEATS[here.scale])
+        with one_thread():
+            return timers.compare(sides, here, truth=eager / compiled, repeats=TIMER_REPEATS[here.scale])
 
     return observe
 
