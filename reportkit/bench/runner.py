@@ -15,6 +15,7 @@ import selectors
 import shlex
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -126,6 +127,8 @@ class Context:
     scratch: Path
     caches: dict[str, Path] = field(default_factory=dict)
     """Cache folders that cold cases of this run have filled, by case name."""
+    anchors: dict[str, float] | None = None
+    """Medians of the anchors' measurements in this run, by metric, once all of them are complete."""
     unfilled: dict[str, Answer] = field(default_factory=dict)
     """How cold cases ended in this run that have filled no caches, by case name."""
 
@@ -134,7 +137,7 @@ def run(wish: Wish) -> int:
     """Measure what was wished for; return an exit code. Raises PlanError, RunError, RecordError."""
     article = load_article(wish.project)
     lane = lanes.named(wish.lane, wish.project)
-    cases = article.select(wish.names, lane.id)
+    cases = _anchors_first(article.select(wish.names, lane.id), article)
     if wish.plan:
         show_plan(cases, wish.scale or _guess_scale(), wish.budget)
         return 0
@@ -149,6 +152,10 @@ def run(wish: Wish) -> int:
         except Interrupted as stop:
             say(f"interrupted by {stop}; nothing was under way")
             return 128 + stop.signum
+
+
+def _anchors_first(cases: Sequence[Case], article: Article) -> list[Case]:
+    return sorted(cases, key=lambda case: case.experiment != article.anchors)  # Stable: plan order otherwise.
 
 
 def _require_room(output: Path) -> None:
@@ -233,7 +240,7 @@ def _context(wish: Wish, article: Article, torch: str | None, hello: Hello, scra
 
 
 def _left(cases: Sequence[Case], context: Context) -> list[Case]:
-    """Return the cases without a file that a resumed run could stand on."""
+    """Return the cases without a file that a resumed run could stand on, and the anchors before them, if any."""
     done: dict[str, str] = {}
     for stored in records.load(context.wish.project)[0]:
         file = stored.file
@@ -248,12 +255,15 @@ def _left(cases: Sequence[Case], context: Context) -> list[Case]:
         )
         if same and file.status != "interrupted":
             done[file.case] = file.status
+    anchors = [case for case in cases if case.experiment == context.article.anchors]
+    cases = [case for case in cases if case not in anchors]
     left = [case for case in cases if case.name not in done]
     here = [done[case.name] for case in cases if case.name in done]
     failed = sum(status not in {"complete", "unavailable"} for status in here)
     note = f", {failed} of them without a measurement (run without --resume to try those again)" if failed else ""
     say(f"resuming: {len(here)} of {len(cases)} cases have a file{note}")
-    return left
+    # What the anchors said in another run tells nothing about this one.
+    return [*anchors, *left] if left else []
 
 
 def _run_all(cases: list[Case], context: Context) -> int:
@@ -262,16 +272,22 @@ def _run_all(cases: list[Case], context: Context) -> int:
     deadline = None if context.wish.budget is None else time.monotonic() + context.wish.budget
     total = sum(case.cost[context.scale] for case in cases)
     interrupted = None
+    anchors: list[CaseFile] = []
     with _bar(total) as bar:
         for group in _groups(cases, context.scale):
             cost = sum(case.cost[context.scale] for case in group)
             if deadline is not None and time.monotonic() + cost > deadline:
                 skipped += [case.name for case in group]
+                if group[0].experiment == context.article.anchors:
+                    say(f"the anchors ({group[0].name}) do not fit the budget; this run's files go without")
                 bar.total -= cost
                 continue
             try:
                 for file in _measure(group, context, bar):
                     counts[file.status] = counts.get(file.status, 0) + 1
+                    if file.experiment == context.article.anchors:
+                        anchors.append(file)
+                        _anchor(anchors, context)
             except Interrupted as stop:
                 interrupted = stop
                 break
@@ -283,6 +299,20 @@ def _run_all(cases: list[Case], context: Context) -> int:
         say(f"interrupted by {interrupted}; go on with --resume")
         return 128 + interrupted.signum
     return FAILED if counts.keys() - {"complete", "unavailable"} else 0
+
+
+def _anchor(files: list[CaseFile], context: Context) -> None:
+    """Take the anchors from their files once all are there and complete; say so of one that is not."""
+    if files[-1].status != "complete":
+        say(f"the anchors ({files[-1].case}) could not be measured; the files after it in this run go without")
+    expected = {case.name for case in context.article.experiment(files[-1].experiment).cases}
+    if expected == {file.case for file in files if file.status == "complete"}:
+        context.anchors = {
+            metric: float(statistics.median(measurement.samples))
+            for file in files
+            for metric, measurement in file.measurements.items()
+            if measurement.unit == "s"
+        }
 
 
 def _shown(path: Path, project: Path) -> str:
@@ -384,6 +414,7 @@ def _write(case: Case, answer: Answer, environment: Environment, started: str, c
         axes=dict(case.axes),
         provenance=env.provenance(context.tree, context.wish.command, started, _now()),
         environment=environment,
+        anchors=context.anchors,
         **{name: getattr(answer, name) for name in ANSWERED},
     )
     try:
