@@ -329,19 +329,22 @@ class Bench:
         self._compiling = {experiment.id for experiment in article.experiments if experiment.kind == "timing"}
         self._files: dict[tuple[str, str, str, Scale], list[Stored]] = {}
         self._machines: dict[str, set[str]] = {}
+        # A machine on which only the ruler was calibrated has nothing to say of a claim.
+        judged = {where.experiment for claim in article.claims for where in claim.quantity.cases()}
         self._gpus: dict[str, set[bool]] = {}
         self._speedups: dict[str, Draws] = {}
         # By start; of two copies the one in results/ is last.
         for one in sorted(stored, key=lambda one: (one.file.provenance.started, one.file.run, not one.local, one.path)):
             file = one.file
             self._files.setdefault((file.machine, file.lane, file.case, file.scale), []).append(one)
-            self._machines.setdefault(file.lane, set()).add(file.machine)
+            if file.experiment in judged:
+                self._machines.setdefault(file.lane, set()).add(file.machine)
             if file.environment is not None:
                 self._gpus.setdefault(file.machine, set()).add(file.environment.gpu is not None)
         self._builds = self._newest_builds()
 
     def machines(self, lane: str) -> tuple[str, ...]:
-        """Return the machines with any file of a lane, the article's own first."""
+        """Return the machines with any file of a lane that a claim rests on, the article's own first."""
         known = self.article.machines
         return tuple(
             sorted(
