@@ -1,7 +1,7 @@
 """Section 0, its benches: how often the ruler's intervals hold the truth, and what a ratio costs by other timers.
 
-Timed: calls whose true ratio is known by construction, 105 repeats of one small operation against 100 of it, or
-the same number on both sides. Nothing is compiled. The side with 105 repeats is called eager, that with 100
+Timed: calls whose true ratio is known by construction, 21 repeats of one small operation against 20 of it, or
+the same number on both sides. Nothing is compiled. The side with 21 repeats is called eager, that with 20
 compiled, so that the true speedup is 1.05. A bench runs only where it is named.
 """
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from reportkit.records import Measurement
 
-REPEATS = 100
-MORE_REPEATS = 105
+REPEATS = 20
+MORE_REPEATS = 21
 
 TRIALS = {"quiet": 400, "drift": 150, "bursts": 150, "two-humped": 150}
 """Trials by noise: without its noise, and with it, either truth is tried more than 400 times."""
@@ -122,7 +122,7 @@ EXPERIMENTS = (
                 experiment="timers",
                 axes={"workload": kind},
                 workload=workload,
-                cost={"full": 120, "smoke": 30},
+                cost={"full": 60, "smoke": 120},
             )
             for kind, workload in (
                 ("gpu-bound", "small_product"),
