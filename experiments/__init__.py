@@ -7,5 +7,6 @@ ARTICLE = Article(
     id="torch-compile",
     lane="2.5",
     machines=("nvidia-h200",),
+    preload=("torchvision", "transformers"),
     sections=(ecosystem.SECTION, benchmarks.SECTION, questions.SECTION),
 )
