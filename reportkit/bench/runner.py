@@ -30,6 +30,7 @@ from tqdm import tqdm
 from reportkit import lanes, records
 from reportkit.bench import environment as env
 from reportkit.bench.case import shorten
+from reportkit.bench.forkserver import MARK, PRIVATE, Forked, Server, ServerError
 from reportkit.bench.messages import (
     Answer,
     GarbageError,
@@ -66,9 +67,6 @@ LATENESS = 6.0
 
 FAREWELL = 10.0
 """Seconds that a child has to end once all is answered: threads or hooks of a workload may keep it."""
-
-MARK = "REPORTKIT_CHILD"
-"""The variable by which what a workload started is found, wherever it has gone."""
 
 PROBE_LIMIT = 300.0
 """Seconds in which torch must have been imported."""
@@ -125,6 +123,7 @@ class Context:
     scale: Scale
     run: str
     scratch: Path
+    server: Server
     caches: dict[str, Path] = field(default_factory=dict)
     """Cache folders that cold cases of this run have filled, by case name."""
     anchors: dict[str, float] | None = None
@@ -143,10 +142,15 @@ def run(wish: Wish) -> int:
         return 0
     _require_room(wish.output)
     _sweep()
-    with _signals(), tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}-") as scratch:
+    server = Server(wish.project, article.preload)
+    with (
+        _signals(),
+        tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}-") as scratch,
+        contextlib.closing(server),
+    ):
         try:
-            hello = probe(wish, lane.torch, Path(scratch))
-            context = _context(wish, article, lane.torch, hello, Path(scratch))
+            hello = probe(wish, lane.torch, Path(scratch), server)
+            context = _context(wish, article, lane.torch, hello, Path(scratch), server)
             todo = _left(cases, context) if wish.resume else list(cases)
             return _run_all(todo, context)
         except Interrupted as stop:
@@ -209,7 +213,7 @@ def _guess_scale() -> Scale:
     return "full" if shutil.which("nvidia-smi") else "smoke"
 
 
-def _context(wish: Wish, article: Article, torch: str | None, hello: Hello, scratch: Path) -> Context:
+def _context(wish: Wish, article: Article, torch: str | None, hello: Hello, scratch: Path, server: Server) -> Context:
     environment = hello.environment
     scale: Scale = wish.scale or ("full" if environment.gpu else "smoke")
     machine = wish.machine or env.machine_name(environment)
@@ -232,6 +236,7 @@ def _context(wish: Wish, article: Article, torch: str | None, hello: Hello, scra
         scale=scale,
         run=f"{now:%Y%m%dt%H%M%S}-{secrets.token_hex(2)}",
         scratch=scratch,
+        server=server,
     )
     say(f"lane {wish.lane}: torch {environment.torch} on {machine}, {scale} scale{why}, run {context.run}")
     if tree[1]:
@@ -469,7 +474,7 @@ def _ask(cases: list[Case], cache: Path, context: Context, bar: tqdm[None]) -> I
     limit = GRACE + LATENESS * max(case.cost[context.scale] for case in cases)
     request = _request(context, left)
     try:
-        for message in converse(context.wish.project, request, cache, limit):
+        for message in converse(context.wish.project, request, cache, limit, context.server):
             if message is None:
                 _show(bar)
             elif isinstance(message, Hello):
@@ -516,7 +521,7 @@ def _part(case: str, only: Only, cache: Path, limit: float, context: Context, ba
     """Do one part of a case in a process of its own; return its answer, or how it ended without one."""
     answer = None
     try:
-        for message in converse(context.wish.project, _request(context, [case], only), cache, limit):
+        for message in converse(context.wish.project, _request(context, [case], only), cache, limit, context.server):
             if message is None:
                 _show(bar)
             elif isinstance(message, Refusal):
@@ -610,7 +615,7 @@ class ChildError(Exception):
         self.output = output
 
 
-def probe(wish: Wish, torch: str | None, scratch: Path) -> Hello:
+def probe(wish: Wish, torch: str | None, scratch: Path, server: Server | None = None) -> Hello:
     """Return the environment as a child reads it.
 
     Raises:
@@ -618,7 +623,7 @@ def probe(wish: Wish, torch: str | None, scratch: Path) -> Hello:
     """
     request = Request(lane=wish.lane, torch=torch, scale=None, cases=[])
     try:
-        for message in converse(wish.project, request, scratch / "probe", PROBE_LIMIT):
+        for message in converse(wish.project, request, scratch / "probe", PROBE_LIMIT, server):
             if isinstance(message, Hello):
                 return message
             if isinstance(message, Refusal):
@@ -630,10 +635,16 @@ def probe(wish: Wish, torch: str | None, scratch: Path) -> Hello:
     raise RunError(why)
 
 
-def converse(project: Path, request: Request, cache: Path, limit: float) -> Iterator[Message | None]:
+Process = subprocess.Popen[bytes] | Forked
+
+
+def converse(
+    project: Path, request: Request, cache: Path, limit: float, server: Server | None = None
+) -> Iterator[Message | None]:
     """Start a child, yield its messages until it ends, and leave nothing of it behind.
 
     None is yielded once a second in which nothing was said. `limit` is in seconds, between one answer and the next.
+    The child is forked by the server, or started anew where there is none.
 
     Raises:
         ChildError: it crashed, hung, or sent garbage.
@@ -641,17 +652,14 @@ def converse(project: Path, request: Request, cache: Path, limit: float) -> Iter
     reader, writer = os.pipe()
     token = secrets.token_hex(8)
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "reportkit.bench.child", str(writer)],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            pass_fds=(writer,),
-            cwd=project,
-            env=env.child_variables(cache) | {"PYTHONPATH": _python_path(project), MARK: token},
-            start_new_session=True,  # So that it and what it started can be killed together.
-        )
-        os.close(writer)
+        try:
+            process = _child(project, env.child_variables(cache) | {MARK: token}, output.fileno(), writer, server)
+        except BaseException:
+            os.close(reader)
+            _end_strays(token)  # It may have been born, and not have told us.
+            raise
+        finally:
+            os.close(writer)
         ended = False
         try:
             _tell(process, msgspec.json.encode(request))
@@ -672,17 +680,34 @@ def converse(project: Path, request: Request, cache: Path, limit: float) -> Iter
             raise ChildError("crashed", _ending(code), _tail(output))
 
 
+def _child(project: Path, variables: dict[str, str], output: int, writer: int, server: Server | None) -> Process:
+    """Return a measured process that is about to read its request."""
+    if server is not None:
+        with contextlib.suppress(ServerError):
+            return server.fork({name: variables[name] for name in (*PRIVATE, MARK)}, output, writer)
+    return subprocess.Popen(
+        [sys.executable, "-m", "reportkit.bench.child", str(writer)],
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        pass_fds=(writer,),
+        cwd=project,
+        env=variables | {"PYTHONPATH": _python_path(project)},
+        start_new_session=True,  # So that it and what it started can be killed together.
+    )
+
+
 def _python_path(project: Path) -> str:
     return os.pathsep.join([str(project), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def _tell(process: subprocess.Popen[bytes], line: bytes) -> None:
+def _tell(process: Process, line: bytes) -> None:
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write(line + b"\n")  # type: ignore[union-attr]
         process.stdin.flush()  # type: ignore[union-attr]
 
 
-def _listen(process: subprocess.Popen[bytes], reader: int, limit: float, cases: int) -> Iterator[Message | None]:
+def _listen(process: Process, reader: int, limit: float, cases: int) -> Iterator[Message | None]:
     """Yield messages until the child's end of the pipe is closed, or the child is gone, or has long said all."""
     inbox = Inbox()
     answers = 0
@@ -719,7 +744,7 @@ def _listen(process: subprocess.Popen[bytes], reader: int, limit: float, cases: 
         raise TimeoutError(late) from error
 
 
-def kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: Process) -> None:
     """End a child and whatever it started in its session."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
