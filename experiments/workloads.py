@@ -114,3 +114,17 @@ def product_in_single(here: Here) -> tuple[nn.Module, Inputs]:
     torch.manual_seed(SEED)
     size = 2048 if here.device == "cuda" else 96
     return _square(size).to(here.device), (torch.randn(size, size).to(here.device),)
+
+
+def small_product(here: Here) -> tuple[nn.Module, Inputs]:
+    """One product of two matrices: 1024 x 1024 on a GPU, so that launching it is hidden; 32 x 32 on a CPU."""
+    torch.manual_seed(SEED)
+    side = 1024 if here.device == "cuda" else 32
+    model = nn.Linear(side, side, bias=False)
+    return model.eval().to(here.device), (torch.randn(side, side).to(here.device),)
+
+
+def small_relu(here: Here) -> tuple[nn.Module, Inputs]:
+    """One ReLU of 64 numbers: on any device, launching it is all that it costs."""
+    torch.manual_seed(SEED)
+    return nn.ReLU().eval().to(here.device), (torch.randn(64).to(here.device),)

@@ -24,6 +24,8 @@ from reportkit.statistics import precise_enough
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy.typing as npt
+
     from reportkit.plan import Here, Sides
     from reportkit.records import Scale
 
@@ -188,10 +190,15 @@ class Steady:
         """How many pairs count so far."""
         return len(self.wall["eager"])
 
+    @property
+    def judged(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Seconds a call of eager and of compiled, by the clock that is judged: GPU events where they are whole."""
+        times = self.gpu if self.gpu["eager"] and self.whole else self.wall
+        return np.asarray(times["eager"]), np.asarray(times["compiled"])
+
     def precise(self) -> bool:
         """Whether the interval of the ratio is narrow enough to stop."""
-        times = self.gpu if self.gpu["eager"] and self.whole else self.wall
-        return precise_enough(np.asarray(times["eager"]), np.asarray(times["compiled"]))
+        return precise_enough(*self.judged)
 
     def measurements(self) -> dict[str, Measurement]:
         """Return the samples as a case file holds them."""
@@ -217,19 +224,15 @@ def steady_state(sides: Sides, here: Here, graphs: Callable[[], int]) -> tuple[d
     pace = PACES[here.scale]
     gpu = Gpu(here)
     calls: dict[str, Callable[[], Any]] = {"eager": sides.eager, "compiled": sides.compiled}
-    warmups = {side: _warm_up(call, here, pace.warm_up) for side, call in calls.items()}
+    warmups = {side: warm_up(call, here, pace.warm_up) for side, call in calls.items()}
     steady = Steady(
-        calls={side: _calls_a_block(call, here) for side, call in calls.items()},
+        calls={side: calls_a_block(call, here) for side, call in calls.items()},
         warmups=warmups,
         busy_clock=gpu.clock(),
     )
     before, temperature, power = graphs(), *gpu.state()[:2]
     gc.collect()
-    gc.disable()  # A collection inside a block would be charged to whichever side it falls on.
-    try:
-        _take_pairs(steady, calls, here, gpu, pace.budget)
-    finally:
-        gc.enable()
+    take_pairs(steady, calls, here, gpu, pace.budget)
     if graphs() != before:
         message = f"{graphs() - before} graphs were compiled while steady state was timed"
         raise Recompiled(message)
@@ -248,7 +251,7 @@ def steady_state(sides: Sides, here: Here, graphs: Callable[[], int]) -> tuple[d
     )
 
 
-def _warm_up(call: Callable[[], Any], here: Here, seconds: float) -> int:
+def warm_up(call: Callable[[], Any], here: Here, seconds: float) -> int:
     """Call for at least that long and often enough; return how many calls were made."""
     spent, calls = 0.0, 0
     while calls < FEWEST_WARM_UPS or spent < seconds:
@@ -257,12 +260,23 @@ def _warm_up(call: Callable[[], Any], here: Here, seconds: float) -> int:
     return calls
 
 
-def _calls_a_block(call: Callable[[], Any], here: Here) -> int:
-    """Return how many calls last as long as a block must, by trial: calls overlap on a GPU."""
+def calls_a_block(call: Callable[[], Any], here: Here, block: float = BLOCK) -> int:
+    """Return how many calls last `block` seconds, by trial: calls overlap on a GPU."""
     calls = 1
-    while (took := _block(call, calls, here)[0] * calls) < BLOCK:
-        calls = max(calls + 1, math.ceil(1.1 * calls * BLOCK / took))
+    while (took := _block(call, calls, here)[0] * calls) < block:
+        calls = max(calls + 1, math.ceil(1.1 * calls * block / took))
     return calls
+
+
+def take_pairs(steady: Steady, calls: dict[str, Callable[[], Any]], here: Here, gpu: Gpu, budget: float) -> None:
+    """Add pairs of blocks to `steady` until the ratio is known well enough or `budget` seconds are spent."""
+    collecting = gc.isenabled()
+    gc.disable()  # A collection inside a block would be charged to whichever side it falls on.
+    try:
+        _take_pairs(steady, calls, here, gpu, budget)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _take_pairs(steady: Steady, calls: dict[str, Callable[[], Any]], here: Here, gpu: Gpu, budget: float) -> None:

@@ -1,0 +1,125 @@
+"""Section 0, its benches: how often the ruler's intervals hold the truth, and what a ratio costs by other timers.
+
+Timed: calls whose true ratio is known by construction, 105 repeats of one small operation against 100 of it, or
+the same number on both sides. Nothing is compiled. The side with 105 repeats is called eager, that with 100
+compiled, so that the true speedup is 1.05. A bench runs only where it is named.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, cast
+
+from reportkit.plan import Case, Experiment, Here, Sides
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from reportkit.records import Measurement
+
+REPEATS = 100
+MORE_REPEATS = 105
+
+TRIALS = {"quiet": 400, "drift": 150, "bursts": 150, "two-humped": 150}
+"""Trials by noise: without its noise, and with it, either truth is tried more than 400 times."""
+
+TRIAL_BUDGET = 3.0
+"""Seconds that a trial may take."""
+
+TIMER_REPEATS = {"full": 20, "smoke": 8}
+"""How often each timer measures, by scale."""
+
+
+def repeated(workload: str, here: Here, repeats: int) -> Callable[[], object]:
+    """Return a call that runs a workload so many times; it is built anew, the same each time."""
+    import torch
+
+    from experiments import workloads
+
+    model, inputs = getattr(workloads, workload)(here)
+
+    def call() -> object:
+        output: object = None
+        with torch.no_grad():
+            for _ in range(repeats):
+                output = model(*inputs)
+        return output
+
+    return call
+
+
+def known_ratio(workload: str, here: Here, eager: int, compiled: int) -> Sides:
+    """Return two calls, so many repeats of a workload each."""
+    return Sides(
+        eager=repeated(workload, here, eager),
+        compiled=repeated(workload, here, compiled),
+        reference=None,
+        tolerance=0.0,
+    )
+
+
+def prepare_calibration(case: Case, here: Here) -> Callable[[], Mapping[str, Measurement]]:
+    """Return the call that tries the ruler again and again on one truth under one noise."""
+    from reportkit.bench import calibration
+
+    noise = cast("Literal['quiet', 'drift', 'bursts', 'two-humped']", case.axes["noise"])
+    calibration.refuse(noise, here)
+    more = MORE_REPEATS if case.axes["truth"] == "known" else REPEATS
+    sides = known_ratio(case.workload, here, more, REPEATS)
+
+    def observe() -> Mapping[str, Measurement]:
+        return calibration.trials(
+            sides, here, truth=more / REPEATS, count=TRIALS[noise], noise=noise, budget=TRIAL_BUDGET
+        )
+
+    return observe
+
+
+def prepare_timers(case: Case, here: Here) -> Callable[[], Mapping[str, Measurement]]:
+    """Return the call that lets every timer measure the same two calls."""
+    from reportkit.bench import timers
+
+    eager, compiled = (1, 1) if case.axes["workload"] == "tiny" else (MORE_REPEATS, REPEATS)
+    sides = known_ratio(case.workload, here, eager, compiled)
+
+    def observe() -> Mapping[str, Measurement]:
+        return timers.compare(sides, here, truth=eager / compiled, repeats=TIMER_REPEATS[here.scale])
+
+    return observe
+
+
+EXPERIMENTS = (
+    Experiment(
+        id="calibration",
+        kind="bench",
+        cases=tuple(
+            Case(
+                experiment="calibration",
+                axes={"truth": truth, "noise": noise},
+                workload="small_product",
+                cost={"full": 240 if noise == "quiet" else 300, "smoke": 240 if noise == "quiet" else 300},
+            )
+            for truth in ("aa", "known")
+            for noise in TRIALS
+        ),
+        prepare=prepare_calibration,
+    ),
+    Experiment(
+        id="timers",
+        kind="bench",
+        cases=tuple(
+            Case(
+                experiment="timers",
+                axes={"workload": kind},
+                workload=workload,
+                cost={"full": 120, "smoke": 30},
+            )
+            for kind, workload in (
+                ("gpu-bound", "small_product"),
+                ("launch-bound", "small_relu"),
+                ("tiny", "small_relu"),
+            )
+        ),
+        prepare=prepare_timers,
+    ),
+)
+"""Calibration: coverage by truth and noise. Timers: what each says of three workloads, and what it costs."""

@@ -1,0 +1,236 @@
+"""How good the ruler is, from the case files of its benches: coverage, false differences, and what a ratio costs.
+
+A file is known by what it measured, not by its name: trials of the ruler have `low`, `centre`, `high` and `truth`,
+a comparison of timers has `NAME.ratio`, `NAME.seconds` and `truth`. Pure, and without an article.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist, fmean, median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from reportkit.records import CaseFile, Measurement
+
+CONFIDENCE = 0.95
+NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+
+OURS = "ours"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aims:
+    """What the ruler is held to."""
+
+    least_coverage: float = 0.93
+    most_coverage: float = 0.98
+    trials: int = 400
+    """Fewer say nothing yet."""
+    false_differences: float = 0.01
+    """Largest share of A/A trials in which the judge may claim a difference."""
+    no_difference: tuple[float, float] = (0.99, 1.01)
+    """The judge claims one where an interval lies wholly outside."""
+    precision: float = 0.01
+    """Half width of the interval whose cost is compared."""
+    bias: float = 0.01
+    """A timer whose median ratio is further off the truth is out of the running: no time makes it right."""
+    repeats: int = 8
+    """Fewer say nothing about a timer's spread."""
+    times_as_fast: float = 2.0
+    rivals: tuple[str, ...] = ("adaptive-autorange", "thirty-pairs")
+    """The timers that ours must beat so many times over where launching is what calls cost."""
+    launch_bound: str = "launch-bound"
+    """The value of the axis `workload` where it must."""
+
+
+AIMS = Aims()
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of how many."""
+
+    hits: int
+    of: int
+
+    @property
+    def value(self) -> float:
+        """The share; 0 of 0 is 0."""
+        return self.hits / self.of if self.of else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Low and high of the true share, at 95 %; source: Wilson 1927. Of nothing it is 0 to 1."""
+        if not self.of:
+            return 0.0, 1.0
+        square = NORMAL**2
+        middle = (self.hits + square / 2) / (self.of + square)
+        half = NORMAL / (self.of + square) * math.sqrt(self.hits * (self.of - self.hits) / self.of + square / 4)
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+    def __add__(self, other: Share) -> Share:
+        """Pool the trials of two."""
+        return Share(self.hits + other.hits, self.of + other.of)
+
+
+NONE = Share(0, 0)
+
+
+def is_calibration(measurements: Mapping[str, Measurement]) -> bool:
+    """Whether these are trials of the ruler."""
+    return {"low", "centre", "high", "truth"} <= set(measurements)
+
+
+def is_comparison(measurements: Mapping[str, Measurement]) -> bool:
+    """Whether these are readings of several timers, ours among them."""
+    return {f"{OURS}.ratio", f"{OURS}.seconds", "truth"} <= set(measurements)
+
+
+def truth_of(measurements: Mapping[str, Measurement]) -> float:
+    """Return the true ratio, by construction."""
+    return measurements["truth"].samples[0]
+
+
+def coverage(measurements: Mapping[str, Measurement]) -> Share:
+    """Return how many intervals hold the truth."""
+    truth = truth_of(measurements)
+    return Share(sum(low <= truth <= high for low, high in _intervals(measurements)), len(_intervals(measurements)))
+
+
+def false_differences(measurements: Mapping[str, Measurement], aims: Aims = AIMS) -> Share:
+    """Return in how many trials of equal sides the interval lies wholly outside of no difference; of others, 0 of 0."""
+    if truth_of(measurements) != 1:
+        return NONE
+    least, most = aims.no_difference
+    intervals = _intervals(measurements)
+    return Share(sum(high < least or low > most for low, high in intervals), len(intervals))
+
+
+def _intervals(measurements: Mapping[str, Measurement]) -> list[tuple[float, float]]:
+    return list(zip(measurements["low"].samples, measurements["high"].samples, strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timer:
+    """How one timer did on one workload."""
+
+    name: str
+    repeats: int
+    ratio: float
+    """Median of what it reported."""
+    bias: float
+    """That over the truth, less one."""
+    deviation: float
+    """Relative standard deviation of one reading, from the median absolute deviation."""
+    cost: float
+    """Mean seconds of one reading."""
+    error: float | None
+    """Median of the half width that it claims for itself, relative; None where it claims nothing."""
+    seconds: float
+    """Seconds to know the ratio to the aims' precision at 95 %: readings are repeated and averaged until they do."""
+    in_the_running: bool
+    """Whether its median is near enough to the truth for time to help."""
+
+
+def timers(measurements: Mapping[str, Measurement], aims: Aims = AIMS) -> tuple[Timer, ...]:
+    """Return every timer that took part, in the order of their names, ours first."""
+    names = sorted(name.removesuffix(".ratio") for name in measurements if name.endswith(".ratio"))
+    return tuple(_timer(name, measurements, aims) for name in sorted(names, key=lambda name: name != OURS))
+
+
+def _timer(name: str, measurements: Mapping[str, Measurement], aims: Aims) -> Timer:
+    ratios = measurements[f"{name}.ratio"].samples
+    errors = measurements.get(f"{name}.error")
+    middle = median(ratios)
+    # 1.4826 makes a normal distribution's median absolute deviation its standard deviation.
+    deviation = 1.4826 * median(abs(ratio - middle) for ratio in ratios) / middle
+    cost = fmean(measurements[f"{name}.seconds"].samples)
+    bias = middle / truth_of(measurements) - 1
+    return Timer(
+        name=name,
+        repeats=len(ratios),
+        ratio=middle,
+        bias=bias,
+        deviation=deviation,
+        cost=cost,
+        error=None if errors is None else median(errors.samples),
+        # One whole reading is the least that it can be asked for.
+        seconds=cost * max(1.0, (NORMAL * deviation / aims.precision) ** 2),
+        in_the_running=abs(bias) <= aims.bias,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """One thing that the ruler is held to, and how it did."""
+
+    id: str
+    value: float | None
+    """What was found; None where nothing was measured, or nothing could be compared."""
+    least: float | None
+    most: float | None
+    met: bool | None
+    """None where too little was measured to say."""
+
+
+def goals(files: Iterable[CaseFile], aims: Aims = AIMS) -> tuple[Goal, ...]:
+    """Return every goal, from the bench files of one lane and machine, one file a case.
+
+    `coverage-aa`, `coverage-known`, `false-differences`: shares, over all noises. `fastest-WORKLOAD`: seconds of ours
+    over those of the fastest other timer in the running, to the same precision. `rival-NAME`: seconds of that timer
+    over those of ours, on the launch-bound workload.
+    """
+    complete = [file for file in files if file.status == "complete"]
+    found = [*_shares([file.measurements for file in complete if is_calibration(file.measurements)], aims)]
+    for file in complete:
+        if is_comparison(file.measurements):
+            found += _races(str(file.axes.get("workload", file.case)), timers(file.measurements, aims), aims)
+    return tuple(found)
+
+
+def _shares(calibrations: Sequence[Mapping[str, Measurement]], aims: Aims) -> Iterable[Goal]:
+    for id_, wanted in (("coverage-aa", True), ("coverage-known", False)):
+        held = sum((coverage(one) for one in calibrations if (truth_of(one) == 1) == wanted), NONE)
+        yield _share(id_, held, aims.least_coverage, aims.most_coverage, aims)
+    false = sum((false_differences(one, aims) for one in calibrations), NONE)
+    yield _share("false-differences", false, None, aims.false_differences, aims)
+
+
+def _share(id_: str, share: Share, least: float | None, most: float | None, aims: Aims) -> Goal:
+    inside = (least is None or share.value >= least) and (most is None or share.value <= most)
+    return Goal(
+        id=id_,
+        value=share.value if share.of else None,
+        least=least,
+        most=most,
+        met=inside if share.of >= aims.trials else None,
+    )
+
+
+def _races(workload: str, read: Sequence[Timer], aims: Aims) -> Iterable[Goal]:
+    ours = next(timer for timer in read if timer.name == OURS)
+    others = {timer.name: timer for timer in read if timer.name != OURS}
+    enough = min(timer.repeats for timer in read) >= aims.repeats
+    best = min((timer.seconds for timer in others.values() if timer.in_the_running), default=None)
+    value = None if best is None else ours.seconds / best
+    yield Goal(
+        id=f"fastest-{workload}",
+        value=value,
+        least=None,
+        most=1.0,
+        met=(ours.in_the_running and (value is None or value <= 1)) if enough else None,
+    )
+    if workload != aims.launch_bound:
+        return
+    for name in aims.rivals:
+        if name not in others:
+            continue
+        rival = others[name]
+        gain = rival.seconds / ours.seconds
+        # A rival that is off the truth does not get there in any time.
+        beaten = ours.in_the_running and (gain >= aims.times_as_fast or not rival.in_the_running)
+        yield Goal(id=f"rival-{name}", value=gain, least=aims.times_as_fast, most=None, met=beaten if enough else None)

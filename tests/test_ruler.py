@@ -1,0 +1,189 @@
+"""How good the ruler is, on made-up benches whose answer is known."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from reportkit import ruler
+from reportkit.records import Measurement
+from tests.casefiles import case_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reportkit.records import CaseFile
+
+Interval = tuple[float, float]
+HOLDS, MISSES = (0.995, 1.005), (1.001, 1.005)
+DIFFERS: Interval = (1.011, 1.02)
+
+
+def one(*samples: float, unit: str = "1") -> Measurement:
+    return Measurement(unit=unit, samples=list(samples))  # type: ignore[arg-type]
+
+
+def trials(intervals: Sequence[Interval], truth: float = 1.0) -> dict[str, Measurement]:
+    """Return the measurements of a calibration with these intervals."""
+    return {
+        "low": one(*(low for low, _ in intervals)),
+        "centre": one(*((low + high) / 2 for low, high in intervals)),
+        "high": one(*(high for _, high in intervals)),
+        "truth": one(truth),
+    }
+
+
+def read(ratios: Sequence[float], seconds: float) -> tuple[Sequence[float], float]:
+    return ratios, seconds
+
+
+def comparison(truth: float = 1.0, /, **timers: tuple[Sequence[float], float]) -> dict[str, Measurement]:
+    """Return the measurements of a comparison: ratios and mean seconds by timer, `_` for `-`."""
+    found = {"truth": one(truth)}
+    for name, (ratios, seconds) in timers.items():
+        found[f"{name.replace('_', '-')}.ratio"] = one(*ratios)
+        found[f"{name.replace('_', '-')}.seconds"] = one(*([seconds] * len(ratios)), unit="s")
+    return found
+
+
+def spread(deviation: float, centre: float = 1.0, repeats: int = 20) -> list[float]:
+    """Return ratios whose median absolute deviation is that of a normal distribution of this deviation."""
+    return [centre * (1 + (-1) ** i * deviation / 1.4826) for i in range(repeats)]
+
+
+def bench(measurements: dict[str, Measurement], workload: str = "launch-bound", **overrides: Any) -> CaseFile:
+    return case_file(measurements=measurements, axes={"workload": workload}, **overrides)
+
+
+@pytest.mark.parametrize(
+    ("hits", "of", "low", "high"),
+    # Wilson's interval, by the tables in Newcombe 1998 (81 of 263, 15 of 148, 0 of 20, 1 of 29).
+    [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+        (0, 0, 0.0, 1.0),
+    ],
+)
+def test_a_share_has_wilsons_interval(hits: int, of: int, low: float, high: float) -> None:
+    assert ruler.Share(hits, of).interval == pytest.approx((low, high), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("intervals", "truth", "held", "false"),
+    [
+        ([HOLDS, HOLDS, MISSES, DIFFERS], 1.0, 2, (1, 4)),
+        ([(0.98, 0.989), (0.98, 0.99)], 1.0, 0, (1, 2)),
+        # With a difference to be found, finding one is not false.
+        ([(1.04, 1.06), DIFFERS], 1.05, 1, (0, 0)),
+        # An interval that ends at the truth holds it.
+        ([(1.0, 1.0)], 1.0, 1, (0, 1)),
+    ],
+)
+def test_coverage_and_false_differences(
+    intervals: list[Interval], truth: float, held: int, false: tuple[int, int]
+) -> None:
+    measured = trials(intervals, truth)
+    assert ruler.is_calibration(measured)
+    assert ruler.coverage(measured) == ruler.Share(held, len(intervals))
+    assert ruler.false_differences(measured) == ruler.Share(*false)
+
+
+def test_a_noisy_timer_pays_for_repeating_and_a_precise_one_for_one_reading() -> None:
+    measured = comparison(
+        1.05,
+        ours=read(spread(0.001, 1.05), 0.5),
+        noisy=read(spread(0.02, 1.05), 0.1),
+        false=read(spread(0.001, 1.08), 0.1),
+    )
+    assert ruler.is_comparison(measured)
+    ours, false, noisy = ruler.timers(measured)
+    assert (ours.name, false.name, noisy.name) == ("ours", "false", "noisy")
+    assert ours.seconds == ours.cost == pytest.approx(0.5)
+    assert noisy.deviation == pytest.approx(0.02)
+    assert noisy.seconds == pytest.approx(0.1 * (1.96 * 2) ** 2, rel=1e-3)
+    assert (ours.in_the_running, false.in_the_running, noisy.in_the_running) == (True, False, True)
+    assert false.bias == pytest.approx(1.08 / 1.05 - 1)
+    assert ours.error is None
+
+
+def test_a_timers_own_error_bar_is_its_median() -> None:
+    measured = comparison(ours=read([1.0, 1.0, 1.0], 1.0)) | {"ours.error": one(0.004, 0.005, 0.03)}
+    assert ruler.timers(measured)[0].error == 0.005
+
+
+def shares(held: int, missed: int, differing: int = 0) -> list[Interval]:
+    return [HOLDS] * held + [MISSES] * missed + [DIFFERS] * differing
+
+
+@pytest.mark.parametrize(
+    ("intervals", "covered", "few_false"),
+    [
+        (shares(380, 20), True, True),
+        (shares(371, 29), False, True),
+        (shares(393, 7), False, True),
+        (shares(380, 14, 6), True, False),
+        (shares(380, 16, 4), True, True),
+        (shares(95, 5), None, None),
+        ([], None, None),
+    ],
+)
+def test_goals_of_coverage(intervals: list[Interval], covered: bool | None, few_false: bool | None) -> None:  # noqa: FBT001
+    # Split over two noises: trials are pooled.
+    files = [bench(trials(part)) for part in (intervals[::2], intervals[1::2]) if part]
+    found = {goal.id: goal for goal in ruler.goals(files)}
+    assert found["coverage-aa"].met is covered
+    assert found["false-differences"].met is few_false
+    assert found["coverage-known"].met is None
+    assert found["coverage-known"].value is None
+
+
+FLAT = [1.0] * 20
+
+
+@pytest.mark.parametrize(
+    ("timers", "met"),
+    [
+        (
+            {"ours": read(FLAT, 0.1), "thirty_pairs": read(FLAT, 0.2), "adaptive_autorange": read(FLAT, 0.3)},
+            {"fastest": True, "thirty-pairs": True, "adaptive-autorange": True},
+        ),
+        (
+            {"ours": read(FLAT, 0.1), "thirty_pairs": read(FLAT, 0.15), "hand_loop": read(FLAT, 0.05)},
+            {"fastest": False, "thirty-pairs": False},
+        ),
+        # A rival that is off the truth is neither the fastest nor ever right.
+        (
+            {"ours": read(FLAT, 0.1), "thirty_pairs": read([1.02] * 20, 0.01)},
+            {"fastest": True, "thirty-pairs": True},
+        ),
+        # Ours off the truth wins nothing.
+        (
+            {"ours": read([1.02] * 20, 0.1), "thirty_pairs": read(FLAT, 1.0)},
+            {"fastest": False, "thirty-pairs": False},
+        ),
+        # Too few readings.
+        (
+            {"ours": read([1.0] * 3, 0.1), "thirty_pairs": read([1.0] * 3, 1.0)},
+            {"fastest": None, "thirty-pairs": None},
+        ),
+    ],
+)
+def test_goals_of_efficiency(timers: dict[str, tuple[list[float], float]], met: dict[str, bool | None]) -> None:
+    found = {goal.id: goal.met for goal in ruler.goals([bench(comparison(**timers))])}
+    assert found.pop("fastest-launch-bound") is met.pop("fastest")
+    assert {name: found.get(f"rival-{name}") for name in met} == met
+
+
+def test_rivals_are_raced_where_launching_is_the_cost_alone() -> None:
+    measured = comparison(ours=read(FLAT, 0.1), thirty_pairs=read(FLAT, 0.2))
+    assert "rival-thirty-pairs" not in {goal.id for goal in ruler.goals([bench(measured, "tiny")])}
+
+
+def test_files_that_are_no_bench_and_those_that_failed_say_nothing() -> None:
+    failed = bench(comparison(ours=read(FLAT, 0.1), other=read(FLAT, 0.2)), status="failed", reason="for a test")
+    assert all(goal.met is None for goal in ruler.goals([case_file(), failed]))
+    assert not math.isnan(ruler.NONE.value)
