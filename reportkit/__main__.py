@@ -62,6 +62,13 @@ def _parser() -> argparse.ArgumentParser:
     verdicts.add_argument("--json", action="store_true", help="a list of objects")
     verdicts.set_defaults(command=_verdicts)
 
+    compare = commands.add_parser("compare", help="hold one lane against another, case by case: a table, or --json")
+    compare.add_argument("baseline", help="the lane to compare with")
+    compare.add_argument("candidate", help="the lane that may be better or worse")
+    compare.add_argument("--machine", help="only files of this machine; else of each that has both lanes")
+    compare.add_argument("--json", action="store_true", help="a list of objects")
+    compare.set_defaults(command=_compare)
+
     check = commands.add_parser("check", help="read every case file and every text, and name what is damaged")
     check.set_defaults(command=_check)
 
@@ -170,6 +177,46 @@ def _verdicts(options: argparse.Namespace) -> int:
     else:
         sys.stdout.write(judge.as_table(verdicts) + "\n")
     return _tell(damaged)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from reportkit import compare, lanes
+    from reportkit.digest import digests
+    from reportkit.plan import unknown
+
+    project = _project()
+    names = [lanes.named(name, project).id for name in (options.baseline, options.candidate)]
+    article, stored, damaged = _loaded(project)
+    comparisons = compare.compare(article, stored, digests(article), names[0], names[1])
+    machines = {one.file.machine for one in stored}
+    if options.machine is not None:
+        if machines and options.machine not in machines:
+            raise PlanError(unknown("machine", options.machine, sorted(machines)))
+        comparisons = tuple(one for one in comparisons if one.machine == options.machine)
+    if not any(one.rows for one in comparisons):
+        raise PlanError(_nothing_in_common(names, options.machine, stored))
+    if options.json:
+        sys.stdout.write(json.dumps(compare.as_objects(comparisons), indent=1) + "\n")
+    else:
+        sys.stdout.write("\n\n".join(compare.as_text(one) for one in comparisons) + "\n")
+    return _tell(damaged)
+
+
+def _nothing_in_common(names: list[str], machine: str | None, stored: list[Stored]) -> str:
+    """Return the message for lanes that share no case: where each was measured, and what to do."""
+    places = {
+        name: sorted(
+            {one.file.machine for one in stored if one.file.lane == name and machine in {None, one.file.machine}}
+        )
+        for name in names
+    }
+    told = "; ".join(f"{name} has files of {', '.join(found) or 'no machine'}" for name, found in places.items())
+    missing = next((name for name, found in places.items() if not found), names[1])
+    where = f" on {machine}" if machine else ""
+    return (
+        f"nothing to compare: no case has a file that counts in both {names[0]} and {names[1]}{where} ({told}). "
+        f'`nox -s "experiments({missing})"` measures one'
+    )
 
 
 def _check(_options: argparse.Namespace) -> int:

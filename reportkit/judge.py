@@ -59,6 +59,10 @@ class Criteria:
     """Share of pairs dropped for a low clock, above which a case was throttled."""
     no_difference: tuple[float, float] = (0.99, 1.01)
     """An interval inside this range is no difference."""
+    anchor_agreement: float = 0.03
+    """Share by which an anchor of one lane may exceed the other lane's, for a release ratio to be significant."""
+    relevant_change: float = 0.05
+    """Share by which one lane's value must exceed the other's, for a release ratio to be relevant."""
 
 
 REASONS: Mapping[str, tuple[str, ...]] = {
@@ -93,8 +97,15 @@ REASONS: Mapping[str, tuple[str, ...]] = {
     "baseline-lane-missing": ("lane",),
     "needs-gpu": (),
     "see-lane": ("lane",),
+    # Not significant: why a release ratio can't be told from 1 (reportkit.compare).
+    "within-noise": (),
+    "anchors-differ": ("anchor", "by", "allowed"),
+    "no-anchors": (),
+    "other-gpu": ("one", "other"),
+    "no-interval": (),
 }
-"""Every reason code, and the details that its sentence may use. `noise`, `ceiling`, `dropped` are shares.
+"""Every reason code, and the details that its sentence may use. `noise`, `ceiling`, `dropped`, `by` and
+`allowed` are shares.
 
 `finding-holds` and `finding-fails` speak of the claim's expectation, which may be that something
 was not found. `differs` is `digest` (the case's code changed) or `protocol` (how time is taken did).
@@ -125,7 +136,8 @@ class Interval:
     low: float
     centre: float
     high: float
-    unit: Literal["x", "s"] = "x"
+    unit: Literal["x", "s", "B", "1"] = "x"
+    """A ratio, seconds, bytes, or a count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +190,8 @@ class Observation:
     """Seconds a call, GPU time where there is a GPU, else wall time."""
     compiled: Interval | None
     speedup: Interval | None
-    """Of this process alone; None also where the result was wrong or nothing was compiled."""
+    """Of this process alone, or of a control's two sides; None also where the result was wrong, or nothing
+    was compiled that should have been."""
     first_call: float | None = None
     """Seconds of the first compiled call."""
     problem: Reason | None = None
@@ -198,7 +211,7 @@ def judge(
     under another timing protocol, is stale. A lane without any file yields one row, machine None.
     The article's own machines come first. Pure: the order of `stored` decides nothing.
     """
-    bench = _Bench(article, stored, digests, criteria or Criteria())
+    bench = Bench(article, stored, digests, criteria or Criteria())
     verdicts: list[Verdict] = []
     for section in article.sections:
         for claim in section.claims:
@@ -214,7 +227,7 @@ def observe(
 
     Where no file counts it is the newest one, with the reason in `problem`.
     """
-    bench = _Bench(article, stored, digests, criteria or Criteria())
+    bench = Bench(article, stored, digests, criteria or Criteria())
     lanes = sorted({one.file.lane for one in stored}, key=_natural)
     observations: list[Observation] = []
     for experiment in article.experiments:
@@ -224,7 +237,7 @@ def observe(
                     scale = bench.scale(machine, [(lane, case.name)])
                     found = bench.find(machine, lane, case, scale) if scale else None
                     if found is not None and found.stored is not None:
-                        observations.append(_observation(bench, found.stored, found.problem))
+                        observations.append(observation(bench, found.stored, found.problem))
     return tuple(observations)
 
 
@@ -269,6 +282,11 @@ def as_table(verdicts: Iterable[Verdict]) -> str:
                 verdict.reason.code,
             )
         )
+    return aligned(rows)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells as plain text, the first one the heads, each column as wide as its widest cell."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
         "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -276,7 +294,7 @@ def as_table(verdicts: Iterable[Verdict]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class Found:
     """What there is of one case in one lane: the file that counts, or the newest and why it does not."""
 
     case: Case
@@ -298,7 +316,7 @@ class _Found:
         return self.stored
 
 
-class _Bench:
+class Bench:
     """All files, by where they belong, and the draws from them, each taken once."""
 
     def __init__(
@@ -307,6 +325,8 @@ class _Bench:
         self.article = article
         self.criteria = criteria
         self._digests = digests
+        # Neither side of a control is compiled, and a trap may or may not.
+        self._compiling = {experiment.id for experiment in article.experiments if experiment.kind == "timing"}
         self._files: dict[tuple[str, str, str, Scale], list[Stored]] = {}
         self._machines: dict[str, set[str]] = {}
         self._gpus: dict[str, set[bool]] = {}
@@ -343,7 +363,7 @@ class _Bench:
                 return scale
         return None
 
-    def find(self, machine: str, lane: str, case: Case, scale: Scale) -> _Found:
+    def find(self, machine: str, lane: str, case: Case, scale: Scale) -> Found:
         """Return the newest file that counts, or the newest of all with what keeps it from counting."""
         files = self._files.get((machine, lane, case.name, scale), [])
         if lane == NIGHTLY:
@@ -351,10 +371,10 @@ class _Bench:
             files = [one for one in files if one.file.environment is None or one.file.environment.torch_git == build]
         counting = [one for one in files if self._problem(one.file) is None]
         if counting:
-            return _Found(case=case, lane=lane, stored=counting[-1], problem=None)
+            return Found(case=case, lane=lane, stored=counting[-1], problem=None)
         if files:
-            return _Found(case=case, lane=lane, stored=files[-1], problem=self._problem(files[-1].file))
-        return _Found(case=case, lane=lane, stored=None, problem=None)
+            return Found(case=case, lane=lane, stored=files[-1], problem=self._problem(files[-1].file))
+        return Found(case=case, lane=lane, stored=None, problem=None)
 
     def speedup(self, stored: Stored) -> Draws:
         """Return the steady-state speedup of one file."""
@@ -365,9 +385,38 @@ class _Bench:
             )
         return self._speedups[stored.path]
 
+    def anchors(self, file: CaseFile) -> Mapping[str, float]:
+        """Return the anchors of a file's run by name, in seconds: its own, else medians of the run's case of them."""
+        if file.anchors is not None:
+            return file.anchors
+        cases = [case.name for e in self.article.experiments if e.id == self.article.anchors for case in e.cases]
+        places = [(file.machine, file.lane, case, file.scale) for case in cases]
+        return {
+            name: float(np.median(measured.samples))
+            for place in places
+            for one in self._files.get(place, ())
+            if one.file.run == file.run and self._problem(one.file) is None
+            for name, measured in one.file.measurements.items()
+            if measured.unit == "s"
+        }
+
+    def wrong(self, file: CaseFile) -> Reason | None:
+        """Return why nothing of the compiled side counts: a wrong or unchecked result, or nothing compiled."""
+        return _wrong_result(file) or self.no_graphs(file)
+
+    def unsteady(self, one: Found) -> Reason | None:
+        """Return why a file's steady times don't count on their own: too few pairs, or a throttled GPU."""
+        return _too_few_pairs([one], self.criteria) or _throttled([one], self.criteria)
+
     def seed(self, file: CaseFile, what: str) -> int:
         """Return the seed for one kind of draws from one file; a later run of the case has the same."""
         return seed_of(self.criteria.seed, file.machine, file.lane, file.case, what)
+
+    def no_graphs(self, file: CaseFile) -> Reason | None:
+        """Return what is wrong where nothing was compiled, although the experiment is there to compile."""
+        if file.experiment not in self._compiling or file.counters.get("unique_graphs"):
+            return None
+        return Reason(code="no-graphs", details={"case": file.case})
 
     def _problem(self, file: CaseFile) -> Reason | None:
         details: dict[str, str | float] = {"case": file.case}
@@ -398,7 +447,7 @@ class _Bench:
         return {place: build for place, (_, _, build) in newest.items()}
 
 
-def _verdict(bench: _Bench, section: str, claim: Claim, lane: str, machine: str | None) -> Verdict:
+def _verdict(bench: Bench, section: str, claim: Claim, lane: str, machine: str | None) -> Verdict:
     blank = Verdict(
         claim=claim.id,
         section=section,
@@ -506,7 +555,7 @@ def _undecided(rulings: Sequence[_Ruling], parts: Sequence[Part]) -> _Ruling:
 class _Court:
     """One claim in one lane on one machine at one scale."""
 
-    bench: _Bench
+    bench: Bench
     claim: Claim
     lane: str
     machine: str
@@ -535,17 +584,16 @@ class _Court:
             files=tuple(sorted({one.stored.path for one in found if one.stored is not None})),
         )
 
-    def _look(self, where: Where, setting: str | None) -> list[_Found]:
+    def _look(self, where: Where, setting: str | None) -> list[Found]:
         cases = self.bench.article.find(where.experiment, where.at(setting))
         return [self.bench.find(self.machine, where.lane or self.lane, case, self.scale) for case in cases]
 
-    def _fact(self, fact: Fact, found: Sequence[_Found]) -> tuple[_Ruling, bool | None]:
+    def _fact(self, fact: Fact, found: Sequence[Found]) -> tuple[_Ruling, bool | None]:
         """Return what a finding says: every file must have found what the claim expects."""
         unmeasured = self._unmeasured(found)
         if unmeasured is not None:
             return unmeasured, None
-        timing = self.bench.article.experiment(fact.where.experiment).kind == "timing"
-        problem = (_first(_no_graphs, found) if timing else None) or _finding_missing(found, fact.finding)
+        problem = _first(self.bench.no_graphs, found) or _finding_missing(found, fact.finding)
         if problem is not None:
             return _undecided_by(problem), None
         seen = [one.file.findings[fact.finding].holds for one in found]
@@ -554,7 +602,7 @@ class _Court:
         outcome: Outcome = "supported" if supported else "refuted"
         return _Ruling(outcome=outcome, reason=reason, interval=None), fact.expect == supported
 
-    def _number(self, quantity: Measured, setting: str | None, found: Sequence[_Found]) -> _Ruling:
+    def _number(self, quantity: Measured, setting: str | None, found: Sequence[Found]) -> _Ruling:
         """Return what a number says: through the gates, one after another, then against the bound."""
         unmeasured = self._unmeasured(found)
         if unmeasured is not None:
@@ -566,14 +614,14 @@ class _Court:
         problem = (
             _not_timed(timed, first)
             or _first(_wrong_result, found)
-            or _first(_no_graphs, found)
+            or _first(self.bench.no_graphs, found)
             or _too_few_pairs(timed, criteria)
             or _too_few_processes(first, criteria)
         )
         if problem is not None:
             return _undecided_by(problem)
         draws = self._draws(quantity, setting)
-        interval = _interval(draws, criteria, "s" if isinstance(quantity, FirstCall) else "x")
+        interval = interval_of(draws, criteria, "s" if isinstance(quantity, FirstCall) else "x")
         problem = _throttled(timed, criteria) or _noisy(draws, criteria, few=bool(first))
         if problem is not None:
             return _undecided_by(problem, interval)
@@ -582,7 +630,7 @@ class _Court:
             return _undecided_by(problem)
         return _against(self.claim.bound, interval)
 
-    def _unmeasured(self, found: Sequence[_Found]) -> _Ruling | None:
+    def _unmeasured(self, found: Sequence[Found]) -> _Ruling | None:
         """Return the ruling where a file is not there or does not count."""
         missing = [one for one in found if one.stored is None]
         if len(missing) == len(found):
@@ -601,7 +649,7 @@ class _Court:
             return _Ruling(outcome="not-measured", reason=problem, interval=None)
         return _undecided_by(problem)
 
-    def _never_measured(self, found: Sequence[_Found]) -> _Ruling:
+    def _never_measured(self, found: Sequence[Found]) -> _Ruling:
         elsewhere = sorted({one.lane for one in found if one.lane != self.lane}, key=_natural)
         absent = [lane for lane in elsewhere if self.machine not in self.bench.machines(lane)]
         reason = Reason(code="never-measured")
@@ -646,7 +694,7 @@ def _steady(file: CaseFile) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.n
     return eager, compiled
 
 
-def _not_timed(timed: Sequence[_Found], first: Sequence[Sequence[_Found]]) -> Reason | None:
+def _not_timed(timed: Sequence[Found], first: Sequence[Sequence[Found]]) -> Reason | None:
     for one in timed:
         for name in _steady_names(one.file):
             if name not in one.file.measurements:
@@ -663,23 +711,19 @@ def _wrong_result(file: CaseFile) -> Reason | None:
     return None if file.correctness.right else Reason(code="wrong-result", details={"case": file.case})
 
 
-def _no_graphs(file: CaseFile) -> Reason | None:
-    return None if file.counters.get("unique_graphs") else Reason(code="no-graphs", details={"case": file.case})
-
-
-def _first(gate: Callable[[CaseFile], Reason | None], found: Iterable[_Found]) -> Reason | None:
+def _first(gate: Callable[[CaseFile], Reason | None], found: Iterable[Found]) -> Reason | None:
     """Return what a gate has against the first file that does not pass it."""
     return next((reason for one in found if (reason := gate(one.file)) is not None), None)
 
 
-def _finding_missing(found: Sequence[_Found], finding: str) -> Reason | None:
+def _finding_missing(found: Sequence[Found], finding: str) -> Reason | None:
     for one in found:
         if finding not in one.file.findings:
             return Reason(code="finding-missing", details={"case": one.case.name, "finding": finding})
     return None
 
 
-def _too_few_pairs(timed: Sequence[_Found], criteria: Criteria) -> Reason | None:
+def _too_few_pairs(timed: Sequence[Found], criteria: Criteria) -> Reason | None:
     for one in timed:
         pairs = len(_steady(one.file)[0])
         if pairs < criteria.minimum_pairs:
@@ -688,7 +732,7 @@ def _too_few_pairs(timed: Sequence[_Found], criteria: Criteria) -> Reason | None
     return None
 
 
-def _too_few_processes(first: Sequence[Sequence[_Found]], criteria: Criteria) -> Reason | None:
+def _too_few_processes(first: Sequence[Sequence[Found]], criteria: Criteria) -> Reason | None:
     needed = max(2, criteria.minimum_processes)
     for group in first:
         if len(group) < needed:
@@ -696,7 +740,7 @@ def _too_few_processes(first: Sequence[Sequence[_Found]], criteria: Criteria) ->
     return None
 
 
-def _throttled(timed: Sequence[_Found], criteria: Criteria) -> Reason | None:
+def _throttled(timed: Sequence[Found], criteria: Criteria) -> Reason | None:
     for one in timed:
         dropped = one.file.telemetry.dropped_pairs
         share = dropped / (dropped + len(_steady(one.file)[0]))
@@ -718,7 +762,7 @@ def _noisy(draws: Draws, criteria: Criteria, *, few: bool) -> Reason | None:
     return Reason(code="noisy", details={"noise": noise, "ceiling": ceiling})
 
 
-def _different_environments(found: Sequence[_Found]) -> Reason | None:
+def _different_environments(found: Sequence[Found]) -> Reason | None:
     """Return the first difference between files that are combined; across lanes torch is what is compared."""
     first = found[0]
     for one in found[1:]:
@@ -773,19 +817,21 @@ def _outside_of(bound: Bound, interval: Interval) -> tuple[bool, bool]:
     return apart, inside
 
 
-def _observation(bench: _Bench, stored: Stored, problem: Reason | None) -> Observation:
+def observation(bench: Bench, stored: Stored, problem: Reason | None) -> Observation:
+    """Return one file summed up; `problem` is what already keeps it from counting."""
     file = stored.file
     eager = compiled = speedup = None
     if all(name in file.measurements for name in _steady_names(file)):
         criteria = bench.criteria
         sides = zip(("eager", "compiled"), _steady(file), strict=True)
         eager, compiled = (
-            _interval(median_draws(times, _FEWER_DRAWS, bench.seed(file, side)), criteria, "s") for side, times in sides
+            interval_of(median_draws(times, _FEWER_DRAWS, bench.seed(file, side)), criteria, "s")
+            for side, times in sides
         )
-        unusable = _wrong_result(file) or _no_graphs(file)
+        unusable = bench.wrong(file)
         problem = problem or unusable
         if unusable is None:
-            speedup = _interval(bench.speedup(stored), criteria, "x")
+            speedup = interval_of(bench.speedup(stored), criteria, "x")
     first = file.measurements.get("first_call")
     return Observation(
         case=file.case,
@@ -799,7 +845,8 @@ def _observation(bench: _Bench, stored: Stored, problem: Reason | None) -> Obser
     )
 
 
-def _interval(draws: Draws, criteria: Criteria, unit: Literal["x", "s"]) -> Interval:
+def interval_of(draws: Draws, criteria: Criteria, unit: Literal["x", "s"]) -> Interval:
+    """Return the interval of a quantity from its draws."""
     low, centre, high = draws.interval(criteria.confidence)
     return Interval(low=low, centre=centre, high=high, unit=unit)
 

@@ -29,6 +29,10 @@ Pass = Literal["launches", "energy", "memory"]
 Kind = Literal["timing", "control", "trap", "fact", "bench"]
 
 
+RULER = 0
+"""The number of the section that measures the measuring."""
+
+
 class PlanError(ValueError):
     """A plan, or a wish about it, that makes no sense; the message says what and what to do."""
 
@@ -208,6 +212,11 @@ class Article:
     def claims(self) -> tuple[Claim, ...]:
         """Every claim, in reading order."""
         return tuple(claim for section in self.sections for claim in section.claims)
+
+    @property
+    def checked(self) -> tuple[Claim, ...]:
+        """Every claim of the article itself, in reading order: those about the measuring left out."""
+        return tuple(claim for section in self.sections if section.number != RULER for claim in section.claims)
 
     @property
     def experiments(self) -> tuple[Experiment, ...]:

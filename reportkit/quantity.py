@@ -32,7 +32,10 @@ BOUND_WORDS: Mapping[str, str] = {
 }
 """Each kind of bound in English and ASCII; another language or typography passes its own."""
 
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "\u00b5s"), (1e-9, "ns"))
+_UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "\u00b5s"), (1e-9, "ns")),
+    "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
+}
 
 
 def format_number(value: float, figures: int = MOST_FIGURES) -> str:
@@ -48,18 +51,19 @@ def format_ratio(interval: Interval) -> str:
 
 def format_seconds(interval: Interval) -> str:
     """Return the centre of a time in the unit that suits it: `12.3 ms`."""
-    scale, unit = _unit(interval)
-    return f"{_centre(interval, scale)} {unit}"
+    return _scaled(interval)
 
 
 def format_quantity(interval: Interval) -> str:
-    """Return the centre of an interval by its unit: `1.63x` or `12.3 ms`."""
-    return format_seconds(interval) if interval.unit == "s" else format_ratio(interval)
+    """Return the centre of an interval by its unit: `1.63x`, `12.3 ms`, `1.5 GiB`; a count in full."""
+    if interval.unit == "1":
+        return f"{interval.centre:.0f}"
+    return _scaled(interval) if interval.unit in _UNITS else format_ratio(interval)
 
 
 def format_interval(interval: Interval) -> str:
     """Return the ends of an interval, rounded outwards: `[1.60, 1.66]`, `[12.1, 12.5] ms`."""
-    scale, unit = _unit(interval) if interval.unit == "s" else (1.0, "")
+    scale, unit = _unit(interval) if interval.unit in _UNITS else (1.0, "")
     place = _place(interval, scale)
     step = 10.0**-place
     # The small shift keeps 1.42, which binary can't hold, from being rounded down to 1.41.
@@ -91,12 +95,18 @@ def format_share(share: float) -> str:
     return f"{format_number(100 * share, 2)} %"
 
 
+def _scaled(interval: Interval) -> str:
+    scale, unit = _unit(interval)
+    return f"{_centre(interval, scale)} {unit}"
+
+
 def _unit(interval: Interval) -> tuple[float, str]:
-    """Return the largest unit, and its size in seconds, in which the centre rounds to 1 or more."""
-    for scale, unit in _UNITS:
+    """Return the largest unit, and its size in seconds or bytes, in which the centre rounds to 1 or more."""
+    units = _UNITS[interval.unit]
+    for scale, unit in units:
         if float(f"{interval.centre / scale:.{MOST_FIGURES - 1}e}") >= 1:
             return scale, unit
-    return _UNITS[-1]
+    return units[-1]
 
 
 def _decimals(value: float, figures: int) -> int:

@@ -191,6 +191,7 @@ class CaseFile(Record, frozen=True):
     memory: dict[str, int] | None = None
     energy: dict[str, float] | None = None
     anchors: dict[str, float] | None = None
+    """Seconds of what every run measures besides, by name: they tell whether two hosts are alike."""
 
 
 class Stored(Struct, frozen=True):
@@ -303,10 +304,19 @@ def _problems_of_numbers(file: CaseFile) -> Iterator[str]:
                 yield "a whole number is larger than 64 bits hold"
         elif not math.isfinite(number):
             yield "a number is not finite"
-    counts = {**file.counters, "dropped_pairs": file.telemetry.dropped_pairs, "protocol": file.protocol}
+    counts: dict[str, int | None] = {
+        **file.counters,
+        **{f"{name} launches": count for name, count in (file.launches or {}).items()},
+        **{f"{name} bytes": count for name, count in (file.memory or {}).items()},
+        "dropped_pairs": file.telemetry.dropped_pairs,
+        "protocol": file.protocol,
+    }
     for name, count in counts.items():
         if count is not None and count < 0:
             yield f"{name!r} is negative: {count}"
+    for name, time in (file.anchors or {}).items():
+        if not SHORTEST_TIME <= time <= LONGEST_TIME:
+            yield f"anchor {name!r} is a time outside {SHORTEST_TIME:g} to {LONGEST_TIME:g} s"
 
 
 def _problems_of_samples(file: CaseFile) -> Iterator[str]:

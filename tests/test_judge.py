@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Mapping
 
+    from reportkit.plan import Kind
+
 LANES = ("2.4", "2.5", "2.15")
 QUICK = Criteria(draws=400)
 
@@ -460,7 +462,7 @@ def test_a_first_call_is_in_seconds() -> None:
     assert verdict.interval.centre == pytest.approx(22)
 
 
-def test_a_release_ratio_compares_lanes_but_not_machines() -> None:
+def test_a_ratio_may_compare_lanes_but_not_machines() -> None:
     there, here = (
         Where("table", {"workload": "resnet50", "precision": "d", "process": "cold-1"}, lane) for lane in ("2.4", "2.5")
     )
@@ -538,6 +540,7 @@ def test_the_table_is_aligned_and_says_no_more_than_the_interval() -> None:
 
 
 FACT_PLAN: Mapping[str, Any] = {"experiment": "f", "workload": "w", "cost": {"full": 1, "smoke": 1}}
+ALIKE: Mapping[str, Any] = {**FACT_PLAN, "experiment": "alike"}
 
 
 def test_a_fact_over_several_workloads_needs_each() -> None:
@@ -561,6 +564,38 @@ def test_a_fact_over_several_workloads_needs_each() -> None:
     assert outcome(a=True, b=False) == "refuted"
     assert outcome(b=False) == "refuted"
     assert outcome(b=True) == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "code"),
+    [
+        ("timing", "inconclusive", "no-graphs"),
+        ("control", "supported", "inside"),
+        ("trap", "supported", "inside"),
+        ("bench", "supported", "inside"),
+    ],
+)
+def test_only_a_timing_must_have_compiled_something(kind: Kind, outcome: str, code: str) -> None:
+    experiment = Experiment(
+        id="alike", kind=kind, cases=(Case(axes={"workload": "a"}, **ALIKE),), prepare=lambda _case, _here: dict
+    )
+    where = Where("alike", {"workload": "a"})
+    number = Claim(id="number", quantity=Speedup(where), bound=between(0.97, 1.03), on="any")
+    fact = Claim(id="fact", quantity=Fact(where, "x"), bound=TRUE, on="any")
+    section = Section(id="s", number=0, claims=(number, fact), experiments=(experiment,))
+    article = Article(id="a", lane="2.5", machines=(), sections=(section,))
+    files = filed([case_file("alike.a", speedup=1.0, graphs=0, findings={"x": True})])
+
+    said = {v.claim: v for v in judge.judge(article, files, ("2.5",), {"alike.a": DIGEST}, QUICK)}
+    [seen] = judge.observe(article, files, {"alike.a": DIGEST}, QUICK)
+
+    assert (said["number"].outcome, said["number"].reason.code) == (outcome, code)
+    assert said["fact"].outcome == outcome
+    assert (seen.speedup is None) == (kind == "timing")
+    assert (seen.problem is None) == (kind != "timing")
+    [wrong] = judge.observe(article, filed([changed(files[0].file, correctness=None)]), {"alike.a": DIGEST}, QUICK)
+    assert wrong.problem is not None
+    assert wrong.problem.code == "unchecked-result"
 
 
 def test_a_spread_of_one_is_one() -> None:

@@ -8,11 +8,17 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from experiments import ARTICLE
 from reportkit import records
+from reportkit.digest import digests
 from tests.casefiles import case_file
+
+if TYPE_CHECKING:
+    from reportkit.records import CaseFile
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -46,9 +52,9 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
-@pytest.mark.parametrize("command", ["verdicts", "check", "keep", "report", "build-info"])
+@pytest.mark.parametrize("command", ["verdicts", "check", "keep", "report", "build-info", "compare 2.4 2.5"])
 def test_another_folder_than_the_projects_is_refused(command: str, tmp_path: Path) -> None:
-    assert "run this in the project's root folder" in one_line(reportkit(tmp_path, command))
+    assert "run this in the project's root folder" in one_line(reportkit(tmp_path, *command.split()))
 
 
 def test_an_unknown_lane_is_answered_with_the_nearest(project: Path) -> None:
@@ -124,6 +130,49 @@ def test_a_text_that_is_no_toml_is_told_by_check(project: Path) -> None:
     with (project / "experiments" / "claims.zh.toml").open("a") as stream:
         stream.write("x = [\n")
     assert "experiments/claims.zh.toml" in one_line(reportkit(project, "check"))
+
+
+def anchored(lane: str, **fields: Any) -> CaseFile:
+    """Return a file that counts in that lane."""
+    return case_file(lane=lane, digest=digests(ARTICLE)["table.resnet50-d-cold-1"], anchors={"launch": 4e-6}, **fields)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("2.5 2.51", "no lane is called '2.51'; did you mean 2.5 or 2.15?"),
+        ("2.5 2.5", "2.5 can't be compared with itself; name two lanes"),
+        ("2.4 2.5", "2.4 has files of no machine; 2.5 has files of nvidia-h200"),
+        ("2.4 2.5", '`nox -s "experiments(2.4)"`'),
+        ("2.5 2.15", "2.5 has files of nvidia-h200; 2.15 has files of nvidia-h100"),
+        ("2.5 2.15 --machine nvidia-h20", "did you mean nvidia-h200, nvidia-h100?"),
+        ("2.5 2.15 --machine nvidia-h200", "in both 2.5 and 2.15 on nvidia-h200"),
+    ],
+)
+def test_lanes_that_can_not_be_compared_are_told_in_one_line(arguments: str, told: str, project: Path) -> None:
+    records.write(project / "results", anchored("2.5"))
+    records.write(project / "results", anchored("2.15", machine="nvidia-h100"))
+
+    done = reportkit(project, "compare", *arguments.split())
+
+    assert done.returncode == 2
+    assert told in one_line(done)
+    assert done.stdout == ""
+
+
+def test_compare_prints_a_table_or_objects(project: Path) -> None:
+    records.write(project / "results", anchored("2.5"))
+    records.write(project / "results", anchored("2.15", speedup=2.1))
+
+    table = reportkit(project, "compare", "2.5", "2.15")
+    [row] = json.loads(reportkit(project, "compare", "2.5", "2.15", "--machine", "nvidia-h200", "--json").stdout)
+
+    assert table.returncode == 0
+    assert table.stdout.startswith("2.5 to 2.15 on nvidia-h200, full scale: 1 cases compared")
+    assert "significant, relevant" in table.stdout
+    assert (row["case"], row["baseline"], row["candidate"]) == ("table.resnet50-d-cold-1", "2.5", "2.15")
+    assert [path.split("/")[2] for path in row["files"]] == ["2.5", "2.15"]
+    assert row["release_ratios"][0]["significant"] is True
 
 
 def test_keeping_from_nowhere_is_refused(project: Path) -> None:

@@ -21,6 +21,14 @@ def s(low: float, centre: float, high: float) -> Interval:
     return Interval(low=low, centre=centre, high=high, unit="s")
 
 
+def test_a_count_is_whole() -> None:
+    assert quantity.format_quantity(Interval(low=1234, centre=1234, high=1234, unit="1")) == "1234"
+
+
+def size(octets: int) -> Interval:
+    return Interval(low=octets, centre=octets, high=octets, unit="B")
+
+
 @pytest.mark.parametrize(
     ("interval", "centre", "ends"),
     [
@@ -40,6 +48,9 @@ def s(low: float, centre: float, high: float) -> Interval:
         (s(1.231e-6, 1.234e-6, 1.238e-6), "1.23 \u00b5s", "[1.23, 1.24] \u00b5s"),
         (s(118, 123, 131), "123 s", "[118, 131] s"),
         (s(1100, 1234, 1400), "1230 s", "[1100, 1400] s"),
+        (size(3 * 2**29), "1.50 GiB", "[1.50, 1.50] GiB"),
+        (size(700 * 2**20), "700 MiB", "[700, 700] MiB"),
+        (size(512), "512 B", "[512, 512] B"),
     ],
 )
 def test_figures_stop_where_the_interval_does(interval: Interval, centre: str, ends: str) -> None:

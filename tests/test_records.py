@@ -130,6 +130,10 @@ def test_what_is_refused_when_read_is_refused_when_written() -> None:
         changed(case_file(), phases={"import": float("nan")}),
         changed(case_file(), counters={"unique_graphs": 2**64}),
         changed(case_file(), traceback="x" * (records.LARGEST_FILE + 1)),
+        changed(case_file(), anchors={"launch": 0.0}),
+        changed(case_file(), anchors={"launch": -4e-6}),
+        changed(case_file(), memory={"eager_allocated": -1}),
+        changed(case_file(), launches={"compiled": -1}),
     ):
         with pytest.raises(RecordError):
             records.encode(file)

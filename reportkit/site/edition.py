@@ -147,9 +147,9 @@ class Edition:
 
     @functools.cached_property
     def timed(self) -> tuple[Timed, ...]:
-        """Every speedup that a claim asks for and that has an interval, at full scale."""
+        """Every speedup that a claim of the article asks for and that has an interval, at full scale."""
         found = []
-        for claim in self.article.claims:
+        for claim in self.article.checked:
             for verdict in self.of(claim.id):
                 if verdict.scale != "full":
                     continue

@@ -220,7 +220,7 @@ class Fragments:
         """Return the claims that are decided although no speedup counts yet, a line each."""
         decided = [
             claim
-            for claim in self.edition.article.claims
+            for claim in self.edition.article.checked
             if self.edition.headline(claim.id).outcome in {"supported", "refuted"}
         ]
         if not decided:
@@ -265,7 +265,7 @@ class Fragments:
     def tally(self) -> Html:
         """Return the verdicts on the article's own lane and machines as one bar, each part a link."""
         article = self.edition.article
-        verdicts = [self.edition.headline(claim.id) for claim in article.claims if claim.bound.kind != "shown"]
+        verdicts = [self.edition.headline(claim.id) for claim in article.checked if claim.bound.kind != "shown"]
         counted: dict[Outcome, int] = {}
         local = {verdict.outcome for verdict in verdicts if verdict.local and self.edition.counts(verdict)}
         measured = sum(self.edition.counts(v) and v.outcome in DECIDED for v in verdicts)
@@ -334,7 +334,7 @@ class Fragments:
                 ),
                 element(
                     "ul",
-                    *(self._claim_line(claim) for claim in article.claims),
+                    *(self._claim_line(claim) for claim in article.checked),
                     class_="rk-claims",
                     aria_label=self.texts("home.claims"),
                 ),

@@ -35,7 +35,7 @@ SIGNS: Mapping[Outcome, str] = {
 _OUTCOME = "OUTCOME"
 _LETTER = 9
 """Pixels that a letter beside a square takes at most."""
-_SHARES = ("noise", "ceiling", "dropped")
+_SHARES = ("noise", "ceiling", "dropped", "by", "allowed")
 
 
 def chip(texts: Texts, outcome: Outcome, *, large: bool = False) -> Html:

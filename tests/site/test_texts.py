@@ -36,6 +36,8 @@ def test_every_reason_of_the_judge_has_its_sentence(language: str, code: str) ->
         "noise": 0.123,
         "ceiling": 0.1,
         "dropped": 0.25,
+        "by": 0.04,
+        "allowed": 0.03,
         "differs": "digest",
         "status": "crashed",
         "supported": "d",
