@@ -10,4 +10,5 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """In a lane, leave out the files without a test for it: they may import the report world."""
     if not BESIDE_TORCH or not collection_path.match("test_*.py"):
         return None
-    return "mark.torch" not in collection_path.read_text(encoding="utf-8") or None
+    text = collection_path.read_text(encoding="utf-8")
+    return ("mark.torch" not in text and "mark.gpu" not in text) or None

@@ -50,9 +50,20 @@ def test_the_declared_claims_are_those_fixed_beforehand() -> None:
     declared = {
         claim.id: (section.number, format_bound(claim.bound), claim.on, claim.settings, claim.lane)
         for section in ARTICLE.sections
+        if section.number > 0
         for claim in section.claims
     }
     assert declared == FIXED
+
+
+def test_a_known_difference_is_held_to_its_size_give_or_take_a_percent() -> None:
+    bounds = {claim.id: claim.bound for claim in ARTICLE.claims if claim.id.startswith("difference-")}
+    assert {name: format_bound(bound) for name, bound in bounds.items()} == {
+        "difference-2": "1.01 to 1.03",
+        "difference-5": "1.04 to 1.06",
+        "difference-20": "1.19 to 1.21",
+    }
+    assert all(bound.low is not None and bound.low > 1.009 for bound in bounds.values())
 
 
 @pytest.mark.parametrize(("claim", "point"), [("table-resnet50", 1.63), ("table-bert", 1.25)])

@@ -93,14 +93,34 @@ def test_every_setting_of_a_claim_has_cases() -> None:
 
 def test_names_stand_for_their_cases_in_plan_order() -> None:
     everything = ARTICLE.select(())
-    assert everything == tuple(case for experiment in ARTICLE.experiments for case in experiment.cases)
+    assert everything == tuple(case for e in ARTICLE.experiments if e.kind != "bench" for case in e.cases)
     names = [case.name for case in ARTICLE.select(["table.bert-d-warm-2", "default-backend"])]
-    assert names == ["default-backend.gelu", "table.bert-d-cold-1", "table.bert-d-warm-2"]
+    assert names == ["anchors.all", "default-backend.gelu", "table.bert-d-cold-1", "table.bert-d-warm-2"]
     assert [case.name for case in ARTICLE.select(["resnet50-stable"])] == [
-        f"table.resnet50-d-cold-{number}" for number in range(1, 6)
+        "anchors.all",
+        *(f"table.resnet50-d-cold-{number}" for number in range(1, 6)),
     ]
-    # A section stands for what its claims rest on, wherever that lives.
-    assert {case.experiment for case in ARTICLE.select(["ecosystem"])} == {"default-backend", "table"}
+    # A section stands for what its claims rest on, wherever that lives; and every run begins with the anchors.
+    assert {case.experiment for case in ARTICLE.select(["ecosystem"])} == {"anchors", "default-backend", "table"}
+
+
+def test_what_is_measured_in_one_lane_runs_in_another_only_where_it_is_named() -> None:
+    here, there, bench = (experiment(case(experiment=name), name=name) for name in ("here", "there", "bench"))
+    there, bench = replace(there, lane="2.5"), replace(bench, kind="bench")
+    one = article(section(experiments=(here, there, bench)))
+
+    def chosen(*names: str, lane: str | None = None) -> list[str]:
+        return [case.experiment for case in one.select(names, lane)]
+
+    assert chosen(lane="2.5") == chosen() == ["here", "there"]
+    assert chosen(lane="2.4") == chosen("s", lane="2.4") == ["here"]
+    assert chosen("there", lane="2.4") == ["there"]
+    assert chosen("bench", lane="2.4") == ["bench"]
+
+
+def test_anchors_are_an_experiment_of_the_article() -> None:
+    with pytest.raises(PlanError, match="the anchors are experiment 'nothing', and there is none"):
+        replace(ARTICLE, anchors="nothing")
 
 
 def test_an_unknown_name_comes_with_the_nearest() -> None:
