@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from experiments import calibration
 from reportkit.claims import TRUE, Claim, Each, Fact, Speedup, Where, between
 from reportkit.plan import Case, Experiment, Here, Section, Sides, Trap, Unavailable
 from reportkit.records import Measurement
@@ -519,4 +520,4 @@ EXPERIMENTS = (
     ),
 )
 
-SECTION = Section(id="controls", number=0, claims=CLAIMS, experiments=EXPERIMENTS)
+SECTION = Section(id="controls", number=0, claims=CLAIMS, experiments=(*EXPERIMENTS, *calibration.EXPERIMENTS))

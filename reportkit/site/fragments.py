@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from reportkit import judge, lanes
 from reportkit.judge import REASONS, Interval
-from reportkit.plan import PlanError, unknown
+from reportkit.plan import RULER, PlanError, unknown
 from reportkit.quantity import format_seconds
 from reportkit.records import PROTOCOL
 from reportkit.site import charts, lines
@@ -434,9 +434,11 @@ class Fragments:
     # -- the article
 
     def sections(self) -> Html:
-        """Return the article's sections as a list: number, title, and the verdicts on its claims."""
+        """Return the article's sections as a list: number, title, and the verdicts on its claims with their marks."""
         items = []
         for section in self.edition.article.sections:
+            if section.number == RULER:
+                continue
             verdicts = [self.edition.headline(claim.id) for claim in section.claims]
             items.append(
                 element(
@@ -444,10 +446,15 @@ class Fragments:
                     element(
                         "div",
                         escape(f"{self.texts('article.section', number=section.number)} "),
-                        link(prose(self.texts.sections[section.id]), self.at, f"article/{section.id}.md"),
+                        link(prose(self.texts.sections[section.id]), self.at, lines.page_of(section)),
                         class_="rk-line-head",
                     ),
-                    element("div", join([lines.chip(self.texts, verdict.outcome) for verdict in verdicts], " ")),
+                    element(
+                        "div",
+                        join([lines.chip(self.texts, verdict.outcome) for verdict in verdicts], " "),
+                        escape(" "),
+                        self._marks(verdicts),
+                    ),
                     class_="rk-section",
                 )
             )

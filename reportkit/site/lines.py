@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from reportkit.claims import SETTING_AXIS, Each, Fact, FirstCall, Ratio, Speedup, Spread
+from reportkit.plan import RULER
 from reportkit.quantity import format_bound, format_interval, format_quantity, format_share
 from reportkit.site.drawing import Domain, domain, draw
-from reportkit.site.markup import NOTHING, Html, element, escape, join, link, prose
+from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from reportkit.claims import Claim, Quantity, Where
     from reportkit.judge import Interval, Outcome, Part, Reason, Verdict
+    from reportkit.plan import Section
     from reportkit.site.edition import Edition
     from reportkit.site.texts import Texts
 
@@ -144,7 +146,7 @@ def listed(texts: Texts, words: list[str], between: str = "comma") -> str:
 
 def names(texts: Texts, part: Part) -> list[str]:
     """Return what distinguishes a part: its workload or lane, its precision, both or neither."""
-    label = [texts.name("workload", part.label)] if part.label else []
+    label = [texts.called(part.label)] if part.label else []
     return [*label, *([texts.name(SETTING_AXIS, part.setting)] if part.setting else [])]
 
 
@@ -184,29 +186,28 @@ def unit(quantity: Quantity) -> Literal["s", "x"]:
     return "s" if isinstance(quantity, FirstCall) else "x"
 
 
-def why(texts: Texts, claim: Claim, thing: Verdict | Part) -> str:
+def why(texts: Texts, claim: Claim, thing: Verdict | Part) -> Html:
     """Return the sentence for a verdict's reason; where the interval lies on one side of the bound, on which."""
     low, high = claim.bound.low, claim.bound.high
     apart = disagreeing(thing)
     if apart and thing.reason.code != "depends-on-setting":
+        named = texts.labels["verdict.named"]
         each = [
-            texts("verdict.named", name=listed(texts, names(texts, part)), value=why(texts, claim, part))
-            for part in apart
+            put(named, name=escape(listed(texts, names(texts, part))), value=why(texts, claim, part)) for part in apart
         ]
-        return " ".join(each)
+        return join(each, " ")
     if thing.reason.code == "outside" and thing.interval and claim.bound.kind == "range":
         if high is not None and thing.interval.low >= high:
-            return texts("side.above")
+            return prose(texts("side.above"))
         if low is not None and thing.interval.high <= low:
-            return texts("side.below")
+            return prose(texts("side.below"))
     return reason(texts, thing.reason)
 
 
-def reason(texts: Texts, why: Reason) -> str:
-    """Return the sentence for a reason code, filled with its details."""
+def reason(texts: Texts, why: Reason) -> Html:
+    """Return the sentence for a reason code, filled with its details as they are."""
     details = {
-        key: format_share(float(detail)) if key in _SHARES else str(detail).replace("`", "'")
-        for key, detail in why.details.items()
+        key: format_share(float(detail)) if key in _SHARES else str(detail) for key, detail in why.details.items()
     }
     for key in ("supported", "refuted"):
         if key in details:
@@ -216,7 +217,7 @@ def reason(texts: Texts, why: Reason) -> str:
             details[key] = texts(f"{key}.{details[key]}")
     if f"environment.{details.get('field')}" in texts.labels:
         details["field"] = texts(f"environment.{details['field']}")
-    return texts(f"reason.{why.code}", **details)
+    return fill(texts.labels[f"reason.{why.code}"], **details)
 
 
 def sentence(texts: Texts, claim: Claim, verdict: Verdict, mark: Html | None = None) -> Html:
@@ -279,7 +280,7 @@ def drawing(
         )
         return draw(shown, claim.bound, thing.outcome, scale, size=size, alternative=alternative)
     held, every = facts(thing)
-    named = [] if hasattr(thing, "holds") else [texts.name("workload", one) for one in labels(claim.quantity)]
+    named = [] if hasattr(thing, "holds") else [texts.called(one) for one in labels(claim.quantity)]
     wanted = len(named) or 1
     alternative = (
         texts("drawing.facts", held=held, all=every, outcome=outcome)
@@ -324,6 +325,11 @@ def _squares(thing: Verdict | Part, named: list[str], size: Literal["small", "la
     )
 
 
+def page_of(section: Section) -> str:
+    """Return the page of a section: that on the ruler, or one of the article's."""
+    return "ruler.md" if section.number == RULER else f"article/{section.id}.md"
+
+
 def labels(quantity: Quantity) -> tuple[str, ...]:
     """Return the labels of an Each, else none."""
     return tuple(quantity.parts) if isinstance(quantity, Each) else ()
@@ -345,7 +351,7 @@ def quantity(texts: Texts, asked: Quantity) -> str:
     """Return in words how a claim is measured."""
     if isinstance(asked, Each):
         part = next(iter(asked.parts.values()))
-        every = listed(texts, [texts.name("workload", label) for label in asked.parts])
+        every = listed(texts, [texts.called(label) for label in asked.parts])
         return texts("quantity.each", part=quantity(texts, part), labels=every)
     if isinstance(asked, Ratio):
         over, under = (_side(texts, side.where, asked) for side in (asked.over, asked.under))

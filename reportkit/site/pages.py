@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from reportkit.claims import Each, Fact, FirstCall, Ratio, Speedup, Spread
 from reportkit.judge import Interval
+from reportkit.plan import RULER
 from reportkit.quantity import format_seconds
 from reportkit.site import charts, lines
 from reportkit.site.fragments import FIRST_CALL, LOADING, Fragments, scroll
@@ -191,12 +192,14 @@ class _ClaimPage:
                     "p",
                     link(
                         prose(
-                            self.texts(
+                            self.texts.sections[self.section.id]
+                            if self.section.number == RULER
+                            else self.texts(
                                 "claim.section", number=self.section.number, title=self.texts.sections[self.section.id]
                             )
                         ),
                         self.at,
-                        f"article/{self.section.id}.md",
+                        lines.page_of(self.section),
                     ),
                     class_="rk-above",
                 ),
@@ -232,10 +235,11 @@ class _ClaimPage:
                 class_="rk-verdict",
             ),
             *self._drawings(verdict),
-            element("p", prose(lines.why(self.texts, self.claim, verdict)), class_="rk-why"),
+            element("p", lines.why(self.texts, self.claim, verdict), class_="rk-why"),
             self._seen(verdict),
         ]
-        if verdict.machine and self.claim.bound.kind in {"range", "outside"}:
+        article = self.section.number != RULER
+        if article and verdict.machine and self.claim.bound.kind in {"range", "outside"}:
             parts.append(
                 element("p", prose(self.texts("claim.article-machine", machine=verdict.machine)), class_="rk-small")
             )
@@ -306,9 +310,7 @@ class _ClaimPage:
                     element("td", lines.chip(self.texts, verdict.outcome)),
                     element("td", lines.drawing(self.texts, self.claim, verdict, scale), class_="rk-cell-drawing"),
                     element("td", lines.value(self.texts, verdict, self.claim) or escape("\u2013"), class_="rk-number"),
-                    element(
-                        "td", prose(lines.why(self.texts, self.claim, verdict)), escape(" "), fill, class_="rk-reason"
-                    ),
+                    element("td", lines.why(self.texts, self.claim, verdict), escape(" "), fill, class_="rk-reason"),
                 )
             )
         head = ("ledger.lane", "ledger.machine", "ledger.verdict", "ledger.drawing", "ledger.value", "claim.why")
@@ -344,7 +346,7 @@ class _ClaimPage:
                 element("td", lines.chip(self.texts, part.outcome)),
                 element("td", lines.drawing(self.texts, self.claim, part, scale), class_="rk-cell-drawing"),
                 element("td", lines.value(self.texts, part, self.claim) or escape("\u2013"), class_="rk-number"),
-                element("td", prose(lines.why(self.texts, self.claim, part)), class_="rk-reason"),
+                element("td", lines.why(self.texts, self.claim, part), class_="rk-reason"),
             )
             for part in verdict.parts
         ]
