@@ -95,6 +95,15 @@ def lane_tests(session: nox.Session, lane: str) -> None:
 
 
 @nox.session(default=False)
+def bench(session: nox.Session) -> None:
+    """Measure the ruler itself, in lane 2.5: coverage, and other timers; arguments go to `python -m reportkit run`."""
+    lane = "2.5"
+    python = python_of(session, lanes.lane_environment, lane)
+    reached.add(lane)
+    run(session, python, "reportkit", "run", "--lane", lane, "timers", "calibration", *session.posargs)
+
+
+@nox.session(default=False)
 def lock(session: nox.Session) -> None:
     """Renew every lock after a change to what it is made from; -- --upgrade takes the newest."""
     try:

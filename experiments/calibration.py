@@ -29,32 +29,28 @@ TIMER_REPEATS = {"full": 20, "smoke": 8}
 """How often each timer measures, by scale."""
 
 
-def repeated(workload: str, here: Here, repeats: int) -> Callable[[], object]:
-    """Return a call that runs a workload so many times; it is built anew, the same each time."""
+def known_ratio(workload: str, here: Here, eager: int, compiled: int) -> Sides:
+    """Return two calls, so many repeats each of one model on one input.
+
+    They share both: two copies lie elsewhere in memory, and differ by some tenths of a per cent for that alone.
+    """
     import torch
 
     from experiments import workloads
 
     model, inputs = getattr(workloads, workload)(here)
 
-    def call() -> object:
-        output: object = None
-        with torch.no_grad():
-            for _ in range(repeats):
-                output = model(*inputs)
-        return output
+    def repeated(repeats: int) -> Callable[[], object]:
+        def call() -> object:
+            output: object = None
+            with torch.no_grad():
+                for _ in range(repeats):
+                    output = model(*inputs)
+            return output
 
-    return call
+        return call
 
-
-def known_ratio(workload: str, here: Here, eager: int, compiled: int) -> Sides:
-    """Return two calls, so many repeats of a workload each."""
-    return Sides(
-        eager=repeated(workload, here, eager),
-        compiled=repeated(workload, here, compiled),
-        reference=None,
-        tolerance=0.0,
-    )
+    return Sides(eager=repeated(eager), compiled=repeated(compiled), reference=None, tolerance=0.0)
 
 
 def prepare_calibration(case: Case, here: Here) -> Callable[[], Mapping[str, Measurement]]:

@@ -128,7 +128,7 @@ def trials(  # noqa: PLR0913 -- each is a setting of the experiment
     for trial in range(count):
         start = perf_counter()
         steady = timing.Steady(
-            calls={side: timing.calls_a_block(call, here, block) for side, call in calls.items()},
+            calls=timing.calls_a_block(calls, here, block),
             warmups=warmups,
             busy_clock=gpu.clock(),
         )

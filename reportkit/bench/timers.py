@@ -44,7 +44,7 @@ def ours(sides: Sides, here: Here) -> Reading:
     calls: dict[str, Callable[[], Any]] = {"eager": sides.eager, "compiled": sides.compiled}
     gpu = timing.Gpu(here)
     steady = timing.Steady(
-        calls={side: timing.calls_a_block(call, here) for side, call in calls.items()},
+        calls=timing.calls_a_block(calls, here),
         warmups={},
         busy_clock=gpu.clock(),
     )

@@ -1,11 +1,11 @@
 """Steady state: eager and compiled in pairs of blocks, until the ratio is known well enough.
 
-One sample is the mean time of a call in a block of calls that lasts at least 50 ms. A pair is a
-block of either side, one after the other; pairs alternate their order (ABBA), so that a drift
-falls on both sides alike. How long to go on is decided at 30, 60, 120 ... pairs by the width of the
-interval and the budget alone, never by where a bound lies. Source of the parts: PyTorch's
-benchmarks/dynamo/common.py (interleaving), NVBench (clock test), pyperf and torch.utils.benchmark
-(blocks calibrated by time).
+One sample is the mean time of a call in a block of calls that lasts at least 5 ms. A pair is a
+block of either side, one after the other and as long as each other; pairs alternate their order
+(ABBA), so that a drift falls on both sides alike. How long to go on is decided at 30, 60, 120 ...
+pairs by the width of the interval and the budget alone, never by where a bound lies. Source of the
+parts: PyTorch's benchmarks/dynamo/common.py (interleaving), NVBench (clock test), pyperf and
+torch.utils.benchmark (blocks calibrated by time).
 """
 
 from __future__ import annotations
@@ -22,15 +22,19 @@ from reportkit.records import MOST_SAMPLES, Measurement, Telemetry
 from reportkit.statistics import precise_enough
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
     from reportkit.plan import Here, Sides
     from reportkit.records import Scale
 
-BLOCK = 0.05
+BLOCK = 0.005
 """Seconds that a block lasts at least."""
+
+QUEUED, QUEUED_BLOCK = 5, 0.05
+"""On a GPU a block has so many calls, unless it lasts so many seconds with fewer: calls queue up there as they do in
+use, and before the first of a block the GPU waits for the host to launch it."""
 
 FIRST_LOOK = 30
 """Pairs before the interval is looked at for the first time; then at twice as many, and so on."""
@@ -56,8 +60,12 @@ FEWEST_WARM_UPS = 5
 """Calls of a side that are thrown away at the least, those that find the block's length aside."""
 
 
-UNSEEN = 0.02
-"""Share of a block's wall time that GPU events may miss; more, and work ran where they don't look."""
+UNDISTURBED = 3
+"""Blocks of which the fastest tells how long a call takes when nothing disturbs it."""
+
+UNSEEN, AROUND = 0.02, 1e-4
+"""Share of a block's wall time that GPU events may miss, and seconds besides, for recording and waiting around the
+block; more, and work ran where they don't look."""
 
 
 class Refused(Exception):  # noqa: N818 -- it says what happened to the case
@@ -226,7 +234,7 @@ def steady_state(sides: Sides, here: Here, graphs: Callable[[], int]) -> tuple[d
     calls: dict[str, Callable[[], Any]] = {"eager": sides.eager, "compiled": sides.compiled}
     warmups = {side: warm_up(call, here, pace.warm_up) for side, call in calls.items()}
     steady = Steady(
-        calls={side: calls_a_block(call, here) for side, call in calls.items()},
+        calls=calls_a_block(calls, here),
         warmups=warmups,
         busy_clock=gpu.clock(),
     )
@@ -260,12 +268,32 @@ def warm_up(call: Callable[[], Any], here: Here, seconds: float) -> int:
     return calls
 
 
-def calls_a_block(call: Callable[[], Any], here: Here, block: float = BLOCK) -> int:
-    """Return how many calls last `block` seconds, by trial: calls overlap on a GPU."""
-    calls = 1
-    while (took := _block(call, calls, here)[0] * calls) < block:
-        calls = max(calls + 1, math.ceil(1.1 * calls * block / took))
-    return calls
+def calls_a_block(calls: Mapping[str, Callable[[], Any]], here: Here, block: float = BLOCK) -> dict[str, int]:
+    """Return how many calls of each side last `block` seconds, by trial: calls overlap on a GPU.
+
+    Both blocks are as long as each other, as nearly as whole calls allow: what takes the processor away hits the
+    longer block more often, and would pass for a difference.
+    """
+    fitting, seconds = {}, {}
+    for side, call in calls.items():
+        fitting[side], seconds[side] = _fitting(call, here, block)
+    length = max(fitting[side] * seconds[side] for side in calls)
+    return {side: max(1, round(length / seconds[side])) for side in calls}
+
+
+def _fitting(call: Callable[[], Any], here: Here, block: float) -> tuple[int, float]:
+    """Return how many calls last at least `block` seconds when nothing disturbs them, and the seconds of one."""
+    number = 1
+    while True:
+        took = _block(call, number, here)[0] * number
+        if took >= block:
+            took = min(took, *(_block(call, number, here)[0] * number for _ in range(UNDISTURBED - 1)))
+        if took >= block:
+            seconds = took / number
+            if here.device == "cuda":
+                number = max(number, min(QUEUED, math.ceil(QUEUED_BLOCK / seconds)))
+            return number, seconds
+        number = max(number + 1, math.ceil(1.1 * number * block / took))
 
 
 def take_pairs(steady: Steady, calls: dict[str, Callable[[], Any]], here: Here, gpu: Gpu, budget: float) -> None:
@@ -305,7 +333,7 @@ def _take_pairs(steady: Steady, calls: dict[str, Callable[[], Any]], here: Here,
             steady.wall[side].append(wall)
             if on_gpu is not None:
                 steady.gpu[side].append(on_gpu)
-                steady.unseen += on_gpu < (1 - UNSEEN) * wall
+                steady.unseen += on_gpu < (1 - UNSEEN) * wall - AROUND / steady.calls[side]
         if steady.pairs == look:
             if steady.precise():
                 return

@@ -113,3 +113,40 @@ def test_a_pair_under_a_slow_clock_is_dropped_whole_and_counted(monkeypatch: pyt
     assert len(telemetry.clock) == timing.FIRST_LOOK
     assert telemetry.dropped_pairs == timing.FIRST_LOOK - 1
     assert min(telemetry.clock) == 2e9
+
+
+@pytest.mark.parametrize(("eager", "compiled"), [(0.0016, 0.0011), (0.004, 0.0003), (0.03, 0.01), (0.02, 0.02)])
+def test_both_blocks_of_a_pair_are_as_long_as_whole_calls_allow(
+    monkeypatch: pytest.MonkeyPatch, eager: float, compiled: float
+) -> None:
+    machine = Machine(monkeypatch)
+    calls = {"eager": machine.call("e", eager), "compiled": machine.call("c", compiled)}
+    numbers = timing.calls_a_block(calls, HERE)
+
+    lengths = numbers["eager"] * eager, numbers["compiled"] * compiled
+    assert max(lengths) >= timing.BLOCK
+    assert abs(lengths[0] - lengths[1]) <= max(eager, compiled) / 2
+
+
+def test_a_disturbance_while_calls_are_counted_leaves_blocks_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+    undisturbed = machine.call("e", 0.0006)
+    count = 0
+
+    def disturbed() -> None:
+        nonlocal count
+        count += 1
+        machine.now += 0.004 if count in {1, 3} else 0.0
+        undisturbed()
+
+    numbers = timing.calls_a_block({"eager": disturbed, "compiled": machine.call("c", 0.0006)}, HERE)
+    assert numbers["eager"] == numbers["compiled"]
+
+
+@pytest.mark.parametrize(("seconds", "calls"), [(0.0001, 50), (0.004, 5), (0.009, 5), (0.02, 3), (0.2, 1)])
+def test_on_a_gpu_calls_queue_up(monkeypatch: pytest.MonkeyPatch, seconds: float, calls: int) -> None:
+    monkeypatch.setattr(timing, "_block", lambda call, _number, _here: (call(), None))
+    on_gpu = Here(scale="full", device="cuda")
+    numbers = timing.calls_a_block({"eager": lambda: seconds, "compiled": lambda: seconds}, on_gpu)
+    assert numbers["eager"] == numbers["compiled"]
+    assert calls <= numbers["eager"] <= 1.2 * calls
