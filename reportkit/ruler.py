@@ -47,7 +47,7 @@ class Aims:
     launch_bound: str = "launch-bound"
     """The value of the axis `workload` where it must."""
     overhead: float = 0.15
-    """Largest share of the runner's time that may go to anything but importing once, building, compiling and measuring."""
+    """Largest share of a run's time that may go to anything but importing once, building, compiling and measuring."""
     cases: int = 10
     """A run of fewer says nothing about that."""
 

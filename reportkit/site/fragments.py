@@ -23,7 +23,8 @@ from reportkit.quantity import format_seconds
 from reportkit.records import PROTOCOL
 from reportkit.site import charts, lines
 from reportkit.site.edition import DECIDED, Edition, Measured, Timed
-from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, relative
+from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, relative, scroll
+from reportkit.site.ruler import RulerPage
 from reportkit.site.texts import LANGUAGES, Texts
 
 if TYPE_CHECKING:
@@ -78,6 +79,9 @@ class Fragments:
                 "times",
                 "verdict",
             )
+        } | {
+            name: getattr(RulerPage(self.edition, self.texts, self.at), name)
+            for name in ("anchors", "calibration", "goals", "overhead", "timers", "traps")
         }
 
     # -- home
@@ -793,11 +797,6 @@ class Fragments:
                 class_="rk-table",
             )
         )
-
-
-def scroll(table: Html) -> Html:
-    """Return a table that scrolls inside itself where the screen is narrower."""
-    return element("div", table, class_="rk-scroll", tabindex="0")
 
 
 def title(page: Path) -> str:

@@ -42,10 +42,15 @@ _SHARES = ("noise", "ceiling", "dropped", "by", "allowed")
 
 def chip(texts: Texts, outcome: Outcome, *, large: bool = False) -> Html:
     """Return the outcome as a word with its sign, in its colour."""
+    return mark(texts(f"outcome.{outcome}"), outcome, large=large)
+
+
+def mark(word: str, outcome: Outcome, *, large: bool = False) -> Html:
+    """Return a word of our own with the sign and the colour of an outcome."""
     return element(
         "span",
         element("span", escape(SIGNS[outcome]), aria_hidden="true"),
-        prose(texts(f"outcome.{outcome}")),
+        prose(word),
         class_=f"rk-chip rk-{outcome}{' rk-chip-large' if large else ''}",
     )
 

@@ -106,6 +106,11 @@ def _value(value: object) -> str:
     return "".join(character if character in _SAFE_IN_QUOTES else _shown(character) for character in str(value))
 
 
+def scroll(table: Html) -> Html:
+    """Return a table that scrolls inside itself where the screen is narrower."""
+    return element("div", table, class_="rk-scroll", tabindex="0")
+
+
 def link(text: Html, at: str, to: str, **attributes: str) -> Html:
     """Return a link from the page `at` to `to`, both paths below the site's root, so that it works from disk."""
     return element("a", text, href=relative(at, to), **attributes)

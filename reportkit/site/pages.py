@@ -16,8 +16,8 @@ from reportkit.judge import Interval
 from reportkit.plan import RULER
 from reportkit.quantity import format_seconds
 from reportkit.site import charts, lines
-from reportkit.site.fragments import FIRST_CALL, LOADING, Fragments, scroll
-from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, relative
+from reportkit.site.fragments import FIRST_CALL, LOADING, Fragments
+from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, relative, scroll
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
