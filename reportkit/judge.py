@@ -136,8 +136,8 @@ class Interval:
     low: float
     centre: float
     high: float
-    unit: Literal["x", "s", "B", "1"] = "x"
-    """A ratio, seconds, bytes, or a count."""
+    unit: Literal["x", "s", "B", "J", "1"] = "x"
+    """A ratio, seconds, bytes, joules, or a count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -298,8 +298,8 @@ def newest_run(files: Iterable[CaseFile], aims: Aims = AIMS) -> tuple[CaseFile, 
     runs: dict[str, list[CaseFile]] = {}
     for file in files:
         runs.setdefault(file.run, []).append(file)
-    large = [run for run in runs.values() if len({file.case for file in run}) >= aims.cases]
-    return tuple(max(large, key=lambda run: (min(f.provenance.started for f in run), run[0].run), default=()))
+    large = [tuple(run) for run in runs.values() if len({file.case for file in run}) >= aims.cases]
+    return max(large, key=lambda run: (min(file.provenance.started for file in run), run[0].run), default=())
 
 
 def overhead_goal(files: Iterable[CaseFile], aims: Aims = AIMS) -> Goal:

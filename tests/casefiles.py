@@ -194,7 +194,7 @@ def run_files(  # noqa: PLR0913 -- as case_file
     """
     speedups = {"resnet50": 1.63, "bert": 1.25} | dict(speedups or {})
     torch = {"2.4": "2.4.1+cu121", "2.5": "2.5.1+cu124", "2.15": "2.15.0+cu130"}.get(lane, "2.16.0.dev20261129+cu130")
-    files = []
+    files: list[CaseFile] = []
     for experiment in ARTICLE.experiments:
         for case in experiment.cases:
             if not case.name.startswith(only):

@@ -194,7 +194,7 @@ def timed_case(start: int, end: int, run: str = "r1", case: str = "same.a", **ph
     """Return a case that lasted from one second of a minute to another."""
     moments = [f"2026-11-30T12:00:{second:02}Z" for second in (start, end)]
     source = msgspec.structs.replace(provenance(started=moments[0]), finished=moments[1])
-    seconds = {phase.replace("_", "-"): value for phase, value in phases.items()}
+    seconds = {phase.strip("_").replace("_", "-"): value for phase, value in phases.items()}
     return case_file(run=run, case=case, experiment="same", section="controls", provenance=source, phases=seconds)
 
 
@@ -204,9 +204,9 @@ def timed_case(start: int, end: int, run: str = "r1", case: str = "same.a", **ph
         ([], None),
         ([timed_case(0, 0, steady_state=1.0)], None),  # No time passed, by the clock of the files.
         ([timed_case(0, 10, steady_state=9.0)], 0.1),
-        ([timed_case(0, 10, **{"import": 2.0}, steady_state=7.0)], 0.1),
+        ([timed_case(0, 10, import_=2.0, steady_state=7.0)], 0.1),
         # Importing again in each process is overhead; the longest import is the one that had to be.
-        ([timed_case(0, 10, **{"import": 2.0}, naive=8.0), timed_case(10, 20, **{"import": 1.0}, observe=9.0)], 0.05),
+        ([timed_case(0, 10, import_=2.0, naive=8.0), timed_case(10, 20, import_=1.0, observe=9.0)], 0.05),
         # What lies between two cases is overhead, and so is a phase that nobody has named.
         ([timed_case(0, 10, steady_state=10.0), timed_case(30, 40, tidying=10.0)], 0.75),
         # Files come in any order.

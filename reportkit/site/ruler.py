@@ -1,4 +1,4 @@
-"""What the page on the ruler shows, from the case files of section 0: goals, traps, timers, calibration, overhead, anchors.
+"""What the page on the ruler shows: goals, traps, other timers, calibration, overhead, anchors.
 
 A case is known by its experiment's kind and by what it measured, so that this knows no article.
 """
@@ -96,11 +96,9 @@ class RulerPage:
         low, high = ("" if end is None else format_number(end * factor) for end in (goal.least, goal.most))
         if low and high:
             return self.texts("bound.between", low=low, high=high, unit=unit)
-        return (
-            self.texts("bound.at-least", low=low, unit=unit)
-            if low
-            else self.texts("bound.at-most", high=high, unit=unit)
-        )
+        if low:
+            return self.texts("bound.at-least", low=low, unit=unit)
+        return self.texts("bound.at-most", high=high, unit=unit)
 
     def _goal_table(self, goals: Iterable[Goal]) -> Html:
         """Return goals with what was found, what was wanted, and whether that is met, in a word."""
@@ -194,7 +192,9 @@ class RulerPage:
                 continue
             races = [g for g in self._goals(place) if _group(g) == "timers"]
             chart = chart or self._timer_chart(place, compared)
-            tables.append((place, join([self._goal_table(races), *blocks])))
+            tables.append(
+                (place, join([self._goal_table(races), *blocks, self._failed(self._seen(place), "workload")]))
+            )
         return join([chart, self._folded(tables)]) if tables else self._none(None)
 
     def _comparison(self, one: Observation) -> Html:
@@ -222,9 +222,8 @@ class RulerPage:
             element("span", escape(f"\u00b1{format_share(timer.deviation)}"), class_="rk-ends"),
         ]
         if not timer.in_the_running:
-            parts.append(
-                element("span", prose(self.texts("ruler.off", by=format_share(abs(timer.bias)))), class_="rk-of")
-            )
+            off = self.texts("ruler.off", by=format_share(abs(timer.bias)))
+            parts.append(element("span", prose(off), class_="rk-of"))
         return join(parts, " ")
 
     def _timer_chart(self, place: Measured, compared: Sequence[Observation]) -> Html:
@@ -270,12 +269,13 @@ class RulerPage:
         head = ("truth", "noise", "trials", "coverage", "false", "pairs", "trial-time")
         tables = []
         for place in self._places:
-            rows = [
-                self._trials(one) for one in self._seen(place) if ruler.is_calibration(one.stored.file.measurements)
-            ]
+            seen = self._seen(place)
+            rows = [self._trials(one) for one in seen if ruler.is_calibration(one.stored.file.measurements)]
             if rows:
                 goals = [goal for goal in self._goals(place) if _group(goal) in _GOALS[:3]]
-                tables.append((place, join([self._goal_table(goals), self._table(head, rows)])))
+                tables.append(
+                    (place, join([self._goal_table(goals), self._table(head, rows), self._failed(seen, "noise")]))
+                )
         return self._folded(tables) or self._none(None)
 
     def _trials(self, one: Observation) -> Html:
@@ -283,9 +283,7 @@ class RulerPage:
         measurements = file.measurements
         held, false = ruler.coverage(measurements), ruler.false_differences(measurements)
         noise = self.texts.name("noise", file.axes.get("noise", file.case))
-        middles = [
-            median(measurements[name].samples) if name in measurements else None for name in ("pairs", "seconds")
-        ]
+        pairs, seconds = (measurements.get(name) for name in ("pairs", "seconds"))
         marks = self._marks_of(one)
         return element(
             "tr",
@@ -294,8 +292,8 @@ class RulerPage:
             element("td", escape(held.of), class_="rk-number"),
             element("td", _share(held), class_="rk-number"),
             element("td", _share(false) if false.of else escape("\u2013"), class_="rk-number"),
-            element("td", escape("\u2013" if middles[0] is None else f"{middles[0]:.0f}"), class_="rk-number"),
-            element("td", escape("\u2013" if middles[1] is None else _seconds(middles[1])), class_="rk-number"),
+            element("td", escape(f"{median(pairs.samples):.0f}" if pairs else "\u2013"), class_="rk-number"),
+            element("td", escape(_seconds(median(seconds.samples)) if seconds else "\u2013"), class_="rk-number"),
         )
 
     # -- overhead
@@ -334,8 +332,9 @@ class RulerPage:
         ]
         if not found:
             return join([element("p", rule), self._none("controls")])
-        names = list(dict.fromkeys(name for _, one in found for name in one.stored.file.measurements))
-        names.sort(key=lambda name: (f"anchor.{name}" not in self.texts.labels, name))
+        known = [key.removeprefix("anchor.") for key in self.texts.labels if key.startswith("anchor.")]
+        measured = {name for _, one in found for name in one.stored.file.measurements}
+        names = [*(name for name in known if name in measured), *sorted(measured - set(known))]
         rows = [
             element(
                 "tr",
@@ -375,6 +374,18 @@ class RulerPage:
             for one in self.edition.observations
             if (one.stored.file.lane, one.stored.file.machine, one.stored.file.scale) == here
         ]
+
+    def _failed(self, seen: Iterable[Observation], axis: str) -> Html:
+        """Return a line for every bench with that axis that could not be measured, with its reason."""
+        benches = {e.id for e in self.edition.article.experiments if e.kind == "bench"}
+        lost = [one for one in seen if one.stored.file.experiment in benches and axis in one.stored.file.axes]
+        return join(
+            [
+                element("p", lines.reason(self.texts, one.problem), class_="rk-small")
+                for one in lost
+                if one.problem and one.stored.file.status != "complete"
+            ]
+        )
 
     def _marks_of(self, one: Observation) -> Html:
         """Return what keeps a file from counting, where that is its age or its tree."""
