@@ -265,9 +265,9 @@ def timers(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]:
             shape=alt.Shape(
                 "workload:N",
                 scale=alt.Scale(domain=workloads, range=shapes),
-                legend=_legend(symbolFillColor=TEXT, symbolStrokeColor=TEXT),
+                legend=_legend(columns=2, symbolFillColor=TEXT, symbolStrokeColor=TEXT),
             ),
-            fill=alt.Fill("near:N", scale=fill, legend=_legend(symbolStrokeColor=TEXT)),
+            fill=alt.Fill("near:N", scale=fill, legend=None),
             tooltip=[
                 alt.Tooltip("row:N", title=words["rows"]),
                 alt.Tooltip("workload:N", title=words["workload"]),

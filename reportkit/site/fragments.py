@@ -480,7 +480,13 @@ class Fragments:
     def verdict(self, claim: str) -> Html:
         """Return a claim's headline verdict in words, a link to its page."""
         found = self._claim(claim)
-        return link(lines.sentence(self.texts, found, self.edition.headline(claim)), self.at, f"claims/{claim}.md")
+        return link(
+            lines.sentence(
+                self.texts, found, self.edition.headline(claim), checked=found in self.edition.article.checked
+            ),
+            self.at,
+            f"claims/{claim}.md",
+        )
 
     def bound(self, claim: str) -> Html:
         """Return a claim's bound in words."""

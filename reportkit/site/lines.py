@@ -37,6 +37,8 @@ SIGNS: Mapping[Outcome, str] = {
 _OUTCOME = "OUTCOME"
 _LETTER = 9
 """Pixels that a letter beside a square takes at most."""
+_NARROW = 330
+"""Pixels that a phone leaves for a drawing."""
 _SHARES = ("noise", "ceiling", "dropped", "by", "allowed")
 
 
@@ -225,13 +227,16 @@ def reason(texts: Texts, why: Reason) -> Html:
     return fill(texts.labels[f"reason.{why.code}"], **details)
 
 
-def sentence(texts: Texts, claim: Claim, verdict: Verdict, mark: Html | None = None) -> Html:
-    """Return a verdict in one line of words: outcome (or its `mark`), lane, machine, figure, what was claimed."""
-    written = _sentence(texts, claim, verdict)
+def sentence(texts: Texts, claim: Claim, verdict: Verdict, mark: Html | None = None, *, checked: bool = True) -> Html:
+    """Return a verdict in one line of words: outcome (or its `mark`), lane, machine, figure, what was claimed.
+
+    `checked` is False for a claim about the measuring, which the article did not make.
+    """
+    written = _sentence(texts, claim, verdict, "verdict.on-number" if checked else "verdict.on-number-held")
     return Html(written.replace(_OUTCOME, mark or prose(texts(f"outcome.{verdict.outcome}"))))
 
 
-def _sentence(texts: Texts, claim: Claim, verdict: Verdict) -> Html:
+def _sentence(texts: Texts, claim: Claim, verdict: Verdict, on_number: str) -> Html:
     details = {
         "outcome": _OUTCOME,
         "lane": verdict.lane,
@@ -250,7 +255,7 @@ def _sentence(texts: Texts, claim: Claim, verdict: Verdict) -> Html:
         called, of = short(texts, claim.quantity), decider(texts, verdict)
         figure = (f"{called} " if called else "") + figured(seen[0])
         figure = texts("list.aside", first=figure, second=of) if of else figure
-    return prose(texts("verdict.on-number", value=figure, **details))
+    return prose(texts(on_number, value=figure, **details))
 
 
 def _setting_words(texts: Texts, part: Part) -> str:
@@ -302,31 +307,36 @@ def _squares(thing: Verdict | Part, named: list[str], size: Literal["small", "la
     states += [None] * (len(named) - len(states))
     named = named + [""] * (len(states) - len(named))
     side, gap = (18, 8) if size == "large" else (12, 6)
-    marks, x = [], 1.0
+    # A name each, and more of them than a phone is wide: under one another.
+    stacked = size == "large" and sum(side + 2 * gap + _LETTER * len(name) for name in named) > _NARROW
+    marks, x, y, widest = [], 1.0, 2.0, 0.0
     for name, state in zip(named, states, strict=True):
         mark = [element("title", escape(name))] if name else []
         mark.append(
-            element("rect", x=x, y=2.0, width=side, height=side, class_="rk-square-held" if state else "rk-square")
+            element("rect", x=x, y=y, width=side, height=side, class_="rk-square-held" if state else "rk-square")
         )
         if state is False:
-            near, far = 2 + side * 0.25, 2 + side * 0.75
+            near, far = y + side * 0.25, y + side * 0.75
             mark += [
                 element("line", x1=x + side * 0.25, x2=x + side * 0.75, y1=one, y2=other, class_="rk-cross")
                 for one, other in ((near, far), (far, near))
             ]
         x += side + gap
         if name and size == "large":
-            mark.append(element("text", escape(name), x=x, y=2.0 + side * 0.75))
+            mark.append(element("text", escape(name), x=x, y=y + side * 0.75))
             x += _LETTER * len(name) + gap
         marks.append(element("g", *mark))
+        widest = max(widest, x)
+        if stacked:
+            x, y = 1.0, y + side + gap
     return element(
         "svg",
         *marks,
         class_=f"rk-draw rk-squares rk-{thing.outcome}",
         role="img",
         aria_label=alternative,
-        width=x + 1,
-        height=side + 4,
+        width=min(widest + 1, _NARROW) if stacked else widest + 1,
+        height=y - gap + 2 if stacked else side + 4,
     )
 
 
@@ -411,9 +421,10 @@ class Line:
         """Return the line of the claim's headline verdict."""
         verdict = self.edition.headline(claim.id)
         text = self.texts.claims[claim.id]
+        checked = claim in self.edition.article.checked
         figures = [
             value(self.texts, verdict, claim),
-            prose(self.texts("verdict.claimed", bound=bound(self.texts, claim))),
+            prose(self.texts("verdict.claimed" if checked else "verdict.held-to", bound=bound(self.texts, claim))),
         ]
         if claim.bound.kind == "true":
             figures.pop()

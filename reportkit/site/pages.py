@@ -231,7 +231,13 @@ class _ClaimPage:
         parts = [
             element(
                 "div",
-                lines.sentence(self.texts, self.claim, verdict, lines.chip(self.texts, verdict.outcome, large=True)),
+                lines.sentence(
+                    self.texts,
+                    self.claim,
+                    verdict,
+                    lines.chip(self.texts, verdict.outcome, large=True),
+                    checked=self.section.number != RULER,
+                ),
                 escape(" "),
                 lines.flags(self.texts, verdict),
                 class_="rk-verdict",

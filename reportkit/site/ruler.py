@@ -139,7 +139,7 @@ class RulerPage:
             element("th", escape(self.texts.name("trap", value)), scope="row", class_="rk-name"),
             element("td", self._naive(file), class_="rk-number"),
             element("td", self._truth(file), class_="rk-number"),
-            element("td", self._ours(one), class_="rk-reason"),
+            element("td", self._ours(one), class_="rk-ours"),
         )
 
     def _naive(self, file: CaseFile) -> Html:
@@ -171,8 +171,12 @@ class RulerPage:
         file = one.stored.file
         finding = file.findings.get(REFUSED)
         marks = self._marks_of(one)
-        if file.status == "complete" and finding and finding.holds:
-            shown = fill(self.texts.labels["ruler.refused"], reason=finding.evidence.get("reason") or "")
+        if file.status != "complete":
+            status = self.texts(f"status.{file.status}")
+            shown = fill(self.texts.labels["verdict.named"], name=status, value=file.reason or "")
+        elif finding and finding.holds:
+            reason = str(finding.evidence.get("reason") or "").removeprefix("Refused: ")
+            shown = fill(self.texts.labels["ruler.refused"], reason=reason)
         elif one.speedup is not None:
             shown = lines.number(one.speedup)
         else:
@@ -248,15 +252,23 @@ class RulerPage:
         chart = charts.Chart(
             id="timers",
             title=self.texts("ruler.chart-title", lane=place.lane, machine=place.machine),
-            description=self.texts("ruler.chart-description", bias=format_share(ruler.AIMS.bias)),
+            description=self.texts("ruler.chart-description"),
             spec=charts.timers(rows, words),
             table=charts.table(
                 [tuple(str(row[key]) for key in ("row", "workload", "shown", "near")) for row in rows],
                 [words["rows"], words["workload"], words["x"], self.texts("ruler.truth")],
             ),
-            note=" ".join(self.texts(f"flag.{flag}-means") for flag in _flags(place)),
+            note=self.texts("ruler.hollow", bias=format_share(ruler.AIMS.bias)) + self._chart_marks(place),
         )
         return charts.figure(chart, self.texts("chart.data"))
+
+    def _chart_marks(self, place: Measured) -> str:
+        """Return the marks of a place and what they mean, as the end of a chart's note."""
+        named = [
+            self.texts("verdict.named", name=self.texts(f"flag.{flag}"), value=self.texts(f"flag.{flag}-means"))
+            for flag in _flags(place)
+        ]
+        return f" {lines.listed(self.texts, named, 'semicolon')}" if named else ""
 
     def _timer(self, name: str) -> str:
         """Return what a timer is called; one that nobody knows by its own name."""
