@@ -222,7 +222,7 @@ def run_files(  # noqa: PLR0913 -- as case_file
             if timed and case.steady:
                 fields["speedup"] = speedups.get(workload, 1.2)
             if not {"started", "provenance"} & set(overrides):
-                fields["provenance"] = _at(len(files))
+                fields["provenance"] = moments(len(files))
             file = case_file(case.name, **(fields | overrides))
             if file.status == "complete":
                 file = _of_the_ruler(file, experiment.kind, gpu=gpu)
@@ -230,7 +230,7 @@ def run_files(  # noqa: PLR0913 -- as case_file
     return files
 
 
-def _at(place: int) -> Provenance:
+def moments(place: int) -> Provenance:
     """Return the provenance of a case that began ten seconds after the one before it, and took nine and a half."""
     begun = datetime(2026, 11, 30, 12, tzinfo=UTC) + timedelta(seconds=10 * place)
     text = "%Y-%m-%dT%H:%M:%SZ"

@@ -528,5 +528,5 @@ def _anchor(file: CaseFile, name: str) -> str:
         return "\u2013"
     seconds = median(file.measurements[name].samples)
     if name == "copy" and seconds > 0:
-        return f"{2 * COPIED[file.scale] / seconds / 1e9:.3g} GB/s"
+        return f"{format_number(float(f'{2 * COPIED[file.scale] / seconds / 1e9:.3g}'))} GB/s"
     return _seconds(seconds)

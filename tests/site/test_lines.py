@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from dataclasses import replace
 
 import pytest
@@ -217,3 +218,32 @@ def test_a_legend_explains_what_is_drawn_and_no_more() -> None:
     assert "band" not in squares
     assert "square" not in bars
     assert "band" in bars
+
+
+def test_large_squares_have_their_names_beside_them() -> None:
+    made = lines.drawing(LANGUAGES["en"], FACT, UNMEASURED, lines.scale_of(edition(), FACT), "large")
+    assert re.findall(r"<text[^>]*>([^<]*)</text>", made) == ["ResNet&#45;50", "BERT&#45;base"]
+    assert made.count('y="2"') == 2  # Beside one another: a phone has room for two short names.
+    traps = next(claim for claim in ARTICLE.claims if claim.id == "traps-refused")
+    verdict = replace(UNMEASURED, claim=traps.id, bound=traps.bound)
+    stacked = lines.drawing(LANGUAGES["en"], traps, verdict, lines.scale_of(edition(), traps), "large")
+    places = re.findall(r'<rect x="1" y="(\d+)"', stacked)
+    assert len(places) == len(set(places)) == 5
+    assert "Result cached between calls</text>" in stacked
+
+
+def test_a_square_alone_has_no_name() -> None:
+    found = next(claim for claim in ARTICLE.claims if claim.id == "traps-refused-gpu")
+    part = Part(
+        label="",
+        setting=None,
+        outcome="refuted",
+        reason=Reason(code="finding-fails"),
+        interval=None,
+        holds=False,
+        files=(),
+    )
+    made = lines.drawing(LANGUAGES["en"], found, part, lines.scale_of(edition(), found), "large")
+    assert "<text" not in made
+    assert made.count("rk-cross") == 2
+    assert 'aria-label="0 of 1 findings as claimed. refuted."' in made
