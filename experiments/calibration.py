@@ -1,23 +1,24 @@
 """Section 0, its benches: how often the ruler's intervals hold the truth, and what a ratio costs by other timers.
 
-Timed: calls whose true ratio is known by construction, 105 repeats of one small operation against 100 of it, or
-the same number on both sides. Nothing is compiled. The side with 105 repeats is called eager, that with 100
+Timed: calls whose true ratio is known by construction, 21 repeats of one small operation against 20 of it, or
+the same number on both sides. Nothing is compiled. The side with 21 repeats is called eager, that with 20
 compiled, so that the true speedup is 1.05. A bench runs only where it is named.
 """
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Literal, cast
 
 from reportkit.plan import Case, Experiment, Here, Sides
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from reportkit.records import Measurement
 
-REPEATS = 100
-MORE_REPEATS = 105
+REPEATS = 20
+MORE_REPEATS = 21
 
 TRIALS = {"quiet": 400, "drift": 150, "bursts": 150, "two-humped": 150}
 """Trials by noise: without its noise, and with it, either truth is tried more than 400 times."""
@@ -27,6 +28,19 @@ TRIAL_BUDGET = 3.0
 
 TIMER_REPEATS = {"full": 20, "smoke": 8}
 """How often each timer measures, by scale."""
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep torch to one thread on the processor: two that wait for each other time who else is there, not the work."""
+    import torch
+
+    former = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(former)
 
 
 def known_ratio(workload: str, here: Here, eager: int, compiled: int) -> Sides:
@@ -63,9 +77,9 @@ def prepare_calibration(case: Case, here: Here) -> Callable[[], Mapping[str, Mea
     sides = known_ratio(case.workload, here, more, REPEATS)
 
     def observe() -> Mapping[str, Measurement]:
-        return calibration.trials(
-            sides, here, truth=more / REPEATS, count=TRIALS[noise], noise=noise, budget=TRIAL_BUDGET
-        )
+        truth, count = more / REPEATS, TRIALS[noise]
+        with one_thread():
+            return calibration.trials(sides, here, truth=truth, count=count, noise=noise, budget=TRIAL_BUDGET)
 
     return observe
 
@@ -78,7 +92,8 @@ def prepare_timers(case: Case, here: Here) -> Callable[[], Mapping[str, Measurem
     sides = known_ratio(case.workload, here, eager, compiled)
 
     def observe() -> Mapping[str, Measurement]:
-        return timers.compare(sides, here, truth=eager / compiled, repeats=TIMER_REPEATS[here.scale])
+        with one_thread():
+            return timers.compare(sides, here, truth=eager / compiled, repeats=TIMER_REPEATS[here.scale])
 
     return observe
 
@@ -107,7 +122,7 @@ EXPERIMENTS = (
                 experiment="timers",
                 axes={"workload": kind},
                 workload=workload,
-                cost={"full": 120, "smoke": 30},
+                cost={"full": 60, "smoke": 120},
             )
             for kind, workload in (
                 ("gpu-bound", "small_product"),

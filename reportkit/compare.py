@@ -335,6 +335,7 @@ def as_text(comparison: Comparison) -> str:
 
 def summary(comparison: Comparison) -> str:
     """Return a comparison in one line: how many cases, and in how many either side changed."""
+    compared = len(comparison.rows)
     told = []
     for side in SIDES:
         ratios = [ratio for row in comparison.rows if (ratio := row.of(TIMED[side])) is not None]
@@ -345,7 +346,7 @@ def summary(comparison: Comparison) -> str:
         )
     return (
         f"{comparison.baseline} to {comparison.candidate} on {comparison.machine}, {comparison.scale} scale: "
-        f"{len(comparison.rows)} cases compared, {len(comparison.uncompared)} not; {'; '.join(told)}."
+        f"{compared} of {compared + len(comparison.uncompared)} cases compared; {'; '.join(told)}."
     )
 
 

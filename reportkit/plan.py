@@ -181,6 +181,8 @@ class Article:
     sections: tuple[Section, ...]
     anchors: str | None = None
     """The experiment that every run begins with, so that runs on different days can be told to be alike."""
+    preload: tuple[str, ...] = ()
+    """Libraries that workloads import, to be imported once for all measured processes, where that is harmless."""
 
     def __post_init__(self) -> None:
         """Refuse ids that occur twice, and anchors that there are none of."""

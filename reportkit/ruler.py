@@ -1,7 +1,7 @@
 """How good the ruler is, from the case files of its benches: coverage, false differences, and what a ratio costs.
 
-A file is known by what it measured, not by its name: trials of the ruler have `low`, `centre`, `high` and `truth`,
-a comparison of timers has `NAME.ratio`, `NAME.seconds` and `truth`. Pure, and without an article.
+A file is known by what it measured, not by its name: trials of the ruler have `low`, `centre`, `high`, `pairs` and
+`truth`, a comparison of timers has `NAME.ratio`, `NAME.seconds` and `truth`. Pure, and without an article.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ class Aims:
     """Largest share of A/A trials in which the judge may claim a difference."""
     no_difference: tuple[float, float] = (0.99, 1.01)
     """The judge claims one where an interval lies wholly outside."""
+    noise_ceiling: float = 0.10
+    """Half an interval over its centre, above which the judge claims nothing."""
+    pairs: int = 30
+    """Pairs below which the judge claims nothing."""
     precision: float = 0.01
     """Half width of the interval whose cost is compared."""
     bias: float = 0.01
@@ -86,11 +90,11 @@ NONE = Share(0, 0)
 
 
 def is_calibration(measurements: Mapping[str, Measurement]) -> bool:
-    """Whether these are trials of the ruler: as many ends as ends, and a truth that is a ratio."""
+    """Whether these are trials of the ruler: as many pairs and ends in each, and a truth that is a ratio."""
     return (
-        {"low", "centre", "high", "truth"} <= set(measurements)
-        and len(measurements["low"].samples) == len(measurements["high"].samples)
-        and truth_of(measurements) > 0
+        {"low", "centre", "high", "pairs", "truth"} <= set(measurements)
+        and len({len(measurements[name].samples) for name in ("low", "centre", "high", "pairs")}) == 1
+        and min(truth_of(measurements), *measurements["centre"].samples) > 0
     )
 
 
@@ -111,12 +115,19 @@ def coverage(measurements: Mapping[str, Measurement]) -> Share:
 
 
 def false_differences(measurements: Mapping[str, Measurement], aims: Aims = AIMS) -> Share:
-    """Return in how many trials of equal sides the interval lies wholly outside of no difference; of others, 0 of 0."""
+    """Return in how many trials of equal sides the judge would claim a difference; of other trials, 0 of 0.
+
+    It does where the interval lies wholly outside of no difference, if it is narrow enough to be judged.
+    """
     if truth_of(measurements) != 1:
         return NONE
     least, most = aims.no_difference
-    intervals = _intervals(measurements)
-    return Share(sum(high < least or low > most for low, high in intervals), len(intervals))
+    trials = list(zip(*(measurements[name].samples for name in ("low", "centre", "high", "pairs")), strict=True))
+    claimed = sum(
+        (high < least or low > most) and (high - low) / 2 / centre <= aims.noise_ceiling and pairs >= aims.pairs
+        for low, centre, high, pairs in trials
+    )
+    return Share(claimed, len(trials))
 
 
 def _intervals(measurements: Mapping[str, Measurement]) -> list[tuple[float, float]]:

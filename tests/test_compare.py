@@ -315,7 +315,7 @@ def test_the_order_of_files_decides_nothing(chance: random.Random) -> None:
 def test_the_text_is_a_summary_an_aligned_table_and_what_was_left_out() -> None:
     summary, note, heads, *rows = compare.as_text(EXPECTED[0]).splitlines()
     assert summary == (
-        "2.5 to 2.15 on nvidia-h200, full scale: 2 cases compared, 2 not; "
+        "2.5 to 2.15 on nvidia-h200, full scale: 2 of 4 cases compared; "
         "compiled time: 1 better, 0 worse, 1 neither; eager time: 0 better, 0 worse, 2 neither."
     )
     assert note.startswith("Release ratio: 2.5 over 2.15; above 1, 2.15 is better.")

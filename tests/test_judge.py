@@ -603,3 +603,9 @@ def test_a_spread_of_one_is_one() -> None:
     claim = Claim(id="one", quantity=Spread(where), bound=at_most(1.05), on="cuda")
     [verdict] = judge.judge(with_claims(claim), filed(run_files()), ("2.5",), DIGESTS, QUICK)
     assert verdict.interval == Interval(low=1, centre=1, high=1)
+
+
+def test_a_machine_on_which_only_the_ruler_was_tried_says_nothing_of_a_claim() -> None:
+    only = case_file("calibration.aa-quiet", machine="elsewhere")
+    assert {verdict.machine for verdict in judged([*headline(), only])} == {"nvidia-h200"}
+    assert judged([only])[0].machine is None

@@ -168,7 +168,7 @@ def test_compare_prints_a_table_or_objects(project: Path) -> None:
     [row] = json.loads(reportkit(project, "compare", "2.5", "2.15", "--machine", "nvidia-h200", "--json").stdout)
 
     assert table.returncode == 0
-    assert table.stdout.startswith("2.5 to 2.15 on nvidia-h200, full scale: 1 cases compared")
+    assert table.stdout.startswith("2.5 to 2.15 on nvidia-h200, full scale: 1 of 1 cases compared")
     assert "significant, relevant" in table.stdout
     assert (row["case"], row["baseline"], row["candidate"]) == ("table.resnet50-d-cold-1", "2.5", "2.15")
     assert [path.split("/")[2] for path in row["files"]] == ["2.5", "2.15"]

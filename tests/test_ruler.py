@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from reportkit import ruler
+from reportkit import judge, ruler
 from reportkit.records import Measurement
 from tests.casefiles import case_file, provenance
 
@@ -26,9 +26,10 @@ def one(*samples: float, unit: str = "1") -> Measurement:
     return Measurement(unit=unit, samples=list(samples))  # type: ignore[arg-type]
 
 
-def trials(intervals: Sequence[Interval], truth: float = 1.0) -> dict[str, Measurement]:
+def trials(intervals: Sequence[Interval], truth: float = 1.0, pairs: int = 30) -> dict[str, Measurement]:
     """Return the measurements of a calibration with these intervals."""
     return {
+        "pairs": one(*[float(pairs)] * len(intervals)),
         "low": one(*(low for low, _ in intervals)),
         "centre": one(*((low + high) / 2 for low, high in intervals)),
         "high": one(*(high for _, high in intervals)),
@@ -91,6 +92,18 @@ def test_coverage_and_false_differences(
     assert ruler.is_calibration(measured)
     assert ruler.coverage(measured) == ruler.Share(held, len(intervals))
     assert ruler.false_differences(measured) == ruler.Share(*false)
+
+
+def test_what_the_judge_would_not_judge_is_no_false_difference() -> None:
+    wide = [(1.02, 1.30), (1.02, 1.20)]
+    assert ruler.false_differences(trials(wide)) == ruler.Share(1, 2)
+    assert ruler.false_differences(trials(wide, pairs=29)) == ruler.Share(0, 2)
+
+
+def test_the_aims_are_those_of_the_judge() -> None:
+    judged = judge.Criteria()
+    assert ruler.AIMS.no_difference == judged.no_difference
+    assert (ruler.AIMS.noise_ceiling, ruler.AIMS.pairs) == (judged.noise_ceiling, judged.minimum_pairs)
 
 
 def test_a_noisy_timer_pays_for_repeating_and_a_precise_one_for_one_reading() -> None:

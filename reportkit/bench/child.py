@@ -1,14 +1,13 @@
 """The measured process: one case, or at smoke scale the facts of one section, one after another.
 
-Started by the runner as `python -m reportkit.bench.child DESCRIPTOR`, with a `Request` on its standard
-input. Answers go to the descriptor alone; what a workload prints goes to the streams, which the
-runner keeps the end of. A case that changed the process for those after it is the last one in it.
+Started by the runner as `python -m reportkit.bench.child DESCRIPTOR`, or forked by its server, with a
+`Request` on its standard input. Answers go to the descriptor alone; what a workload prints goes to the
+streams, which the runner keeps the end of. A case that changed the process for those after it is the last one in it.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from time import perf_counter  # Bound now: a workload may put something else into `time`.
 from typing import BinaryIO
@@ -18,6 +17,7 @@ import msgspec
 from reportkit.bench import counters
 from reportkit.bench.case import STARTED_IN, Progress, measure
 from reportkit.bench.environment import read as read_environment
+from reportkit.bench.forkserver import end_with_parent
 from reportkit.bench.messages import Hello, Refusal, Request, Spent, send
 from reportkit.plan import Here, load_article
 
@@ -27,7 +27,7 @@ def main() -> int:
     descriptor = int(sys.argv[1])
     os.set_inheritable(descriptor, False)  # noqa: FBT003 -- its own signature
     # Compile workers that outlive us must not hold the pipe open.
-    _end_with_the_runner()
+    end_with_parent()  # A later run wants the machine for itself.
     runner = _take_standard_input()
     request = msgspec.json.decode(runner.readline(), type=Request)
     start = perf_counter()
@@ -40,6 +40,7 @@ def main() -> int:
     if request.torch is not None and release != request.torch:
         send(descriptor, Refusal(reason=f"the torch here is {torch.__version__}, and the lane pins {request.torch}"))
         return 2
+    # In a forked process next to nothing: the server has paid for it, once for all.
     imported = round(perf_counter() - start, 3)
     send(descriptor, Hello(environment=read_environment(STARTED_IN, request.lane)))
     if request.scale is None:
@@ -63,15 +64,6 @@ def main() -> int:
                 send(descriptor, Spent(reason=f"{name} changed its process ({', '.join(changed)})"))
                 return 0
     return 0
-
-
-def _end_with_the_runner() -> None:
-    """Ask the kernel to end this process when the runner ends, however: a later run wants the machine for itself."""
-    if sys.platform == "linux":
-        import ctypes
-
-        parent_death_signal = 1  # PR_SET_PDEATHSIG, linux/prctl.h
-        ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL)
 
 
 def _take_standard_input() -> BinaryIO:

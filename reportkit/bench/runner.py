@@ -15,6 +15,7 @@ import selectors
 import shlex
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ from tqdm import tqdm
 from reportkit import lanes, records
 from reportkit.bench import environment as env
 from reportkit.bench.case import shorten
+from reportkit.bench.forkserver import MARK, PRIVATE, Forked, Server, ServerError
 from reportkit.bench.messages import (
     Answer,
     GarbageError,
@@ -65,9 +67,6 @@ LATENESS = 6.0
 
 FAREWELL = 10.0
 """Seconds that a child has to end once all is answered: threads or hooks of a workload may keep it."""
-
-MARK = "REPORTKIT_CHILD"
-"""The variable by which what a workload started is found, wherever it has gone."""
 
 PROBE_LIMIT = 300.0
 """Seconds in which torch must have been imported."""
@@ -124,29 +123,43 @@ class Context:
     scale: Scale
     run: str
     scratch: Path
+    server: Server
     caches: dict[str, Path] = field(default_factory=dict)
     """Cache folders that cold cases of this run have filled, by case name."""
+    anchors: dict[str, float] | None = None
+    """Medians of the anchors' measurements in this run, by metric, once all of them are complete."""
+    unfilled: dict[str, Answer] = field(default_factory=dict)
+    """How cold cases ended in this run that have filled no caches, by case name."""
 
 
 def run(wish: Wish) -> int:
     """Measure what was wished for; return an exit code. Raises PlanError, RunError, RecordError."""
     article = load_article(wish.project)
     lane = lanes.named(wish.lane, wish.project)
-    cases = article.select(wish.names, lane.id)
+    cases = _anchors_first(article.select(wish.names, lane.id), article)
     if wish.plan:
         show_plan(cases, wish.scale or _guess_scale(), wish.budget)
         return 0
     _require_room(wish.output)
     _sweep()
-    with _signals(), tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}-") as scratch:
+    server = Server(wish.project, article.preload)
+    with (
+        _signals(),
+        tempfile.TemporaryDirectory(prefix=f"{SCRATCH}{os.getpid()}-") as scratch,
+        contextlib.closing(server),
+    ):
         try:
-            hello = probe(wish, lane.torch, Path(scratch))
-            context = _context(wish, article, lane.torch, hello, Path(scratch))
+            hello = probe(wish, lane.torch, Path(scratch), server)
+            context = _context(wish, article, lane.torch, hello, Path(scratch), server)
             todo = _left(cases, context) if wish.resume else list(cases)
             return _run_all(todo, context)
         except Interrupted as stop:
             say(f"interrupted by {stop}; nothing was under way")
             return 128 + stop.signum
+
+
+def _anchors_first(cases: Sequence[Case], article: Article) -> list[Case]:
+    return sorted(cases, key=lambda case: case.experiment != article.anchors)  # Stable: plan order otherwise.
 
 
 def _require_room(output: Path) -> None:
@@ -200,7 +213,7 @@ def _guess_scale() -> Scale:
     return "full" if shutil.which("nvidia-smi") else "smoke"
 
 
-def _context(wish: Wish, article: Article, torch: str | None, hello: Hello, scratch: Path) -> Context:
+def _context(wish: Wish, article: Article, torch: str | None, hello: Hello, scratch: Path, server: Server) -> Context:
     environment = hello.environment
     scale: Scale = wish.scale or ("full" if environment.gpu else "smoke")
     machine = wish.machine or env.machine_name(environment)
@@ -223,6 +236,7 @@ def _context(wish: Wish, article: Article, torch: str | None, hello: Hello, scra
         scale=scale,
         run=f"{now:%Y%m%dt%H%M%S}-{secrets.token_hex(2)}",
         scratch=scratch,
+        server=server,
     )
     say(f"lane {wish.lane}: torch {environment.torch} on {machine}, {scale} scale{why}, run {context.run}")
     if tree[1]:
@@ -231,7 +245,7 @@ def _context(wish: Wish, article: Article, torch: str | None, hello: Hello, scra
 
 
 def _left(cases: Sequence[Case], context: Context) -> list[Case]:
-    """Return the cases without a file that a resumed run could stand on."""
+    """Return the cases without a file that a resumed run could stand on, and the anchors before them, if any."""
     done: dict[str, str] = {}
     for stored in records.load(context.wish.project)[0]:
         file = stored.file
@@ -246,12 +260,15 @@ def _left(cases: Sequence[Case], context: Context) -> list[Case]:
         )
         if same and file.status != "interrupted":
             done[file.case] = file.status
+    anchors = [case for case in cases if case.experiment == context.article.anchors]
+    cases = [case for case in cases if case not in anchors]
     left = [case for case in cases if case.name not in done]
     here = [done[case.name] for case in cases if case.name in done]
     failed = sum(status not in {"complete", "unavailable"} for status in here)
     note = f", {failed} of them without a measurement (run without --resume to try those again)" if failed else ""
     say(f"resuming: {len(here)} of {len(cases)} cases have a file{note}")
-    return left
+    # What the anchors said in another run tells nothing about this one.
+    return [*anchors, *left] if left else []
 
 
 def _run_all(cases: list[Case], context: Context) -> int:
@@ -260,16 +277,22 @@ def _run_all(cases: list[Case], context: Context) -> int:
     deadline = None if context.wish.budget is None else time.monotonic() + context.wish.budget
     total = sum(case.cost[context.scale] for case in cases)
     interrupted = None
+    anchors: list[CaseFile] = []
     with _bar(total) as bar:
         for group in _groups(cases, context.scale):
             cost = sum(case.cost[context.scale] for case in group)
             if deadline is not None and time.monotonic() + cost > deadline:
                 skipped += [case.name for case in group]
+                if group[0].experiment == context.article.anchors:
+                    say(f"the anchors ({group[0].name}) do not fit the budget; this run's files go without")
                 bar.total -= cost
                 continue
             try:
                 for file in _measure(group, context, bar):
                     counts[file.status] = counts.get(file.status, 0) + 1
+                    if file.experiment == context.article.anchors:
+                        anchors.append(file)
+                        _anchor(anchors, context)
             except Interrupted as stop:
                 interrupted = stop
                 break
@@ -281,6 +304,20 @@ def _run_all(cases: list[Case], context: Context) -> int:
         say(f"interrupted by {interrupted}; go on with --resume")
         return 128 + interrupted.signum
     return FAILED if counts.keys() - {"complete", "unavailable"} else 0
+
+
+def _anchor(files: list[CaseFile], context: Context) -> None:
+    """Take the anchors from their files once all are there and complete; say so of one that is not."""
+    if files[-1].status != "complete":
+        say(f"the anchors ({files[-1].case}) could not be measured; the files after it in this run go without")
+    expected = {case.name for case in context.article.experiment(files[-1].experiment).cases}
+    if expected == {file.case for file in files if file.status == "complete"}:
+        context.anchors = {
+            metric: float(statistics.median(measurement.samples))
+            for file in files
+            for metric, measurement in file.measurements.items()
+            if measurement.unit == "s"
+        }
 
 
 def _shown(path: Path, project: Path) -> str:
@@ -314,12 +351,14 @@ def _show(bar: tqdm[None], text: str | None = None) -> None:
 def _groups(cases: Sequence[Case], scale: Scale) -> list[list[Case]]:
     """Return which cases share a process: at smoke scale neighbours whose caches are shared, else none."""
     groups: list[list[Case]] = []
+    open_to: str | None = None
     for case in cases:
-        share = scale == "smoke" and case.cache == "shared"
-        if share and groups and groups[-1][-1].cache == "shared" and groups[-1][-1].experiment == case.experiment:
+        share = scale == "smoke" and case.cache == "shared" and "memory" not in case.passes
+        if share and open_to == case.experiment:
             groups[-1].append(case)
         else:
             groups.append([case])
+        open_to = case.experiment if share else None
     return groups
 
 
@@ -331,19 +370,33 @@ def _measure(group: list[Case], context: Context, bar: tqdm[None]) -> Iterator[C
         together = pending[:1] if alone else list(pending)
         started = _now()
         try:
-            for answer, environment in _ask(together, context, bar):
+            cache = _cache(together[0], context, bar)
+            # The process a case was timed in ends before others look at the case's memory.
+            asked = _ask(together, cache, context, bar)
+            for answer, environment in list(asked) if "memory" in together[0].passes else asked:
                 case = pending[0]
                 if answer.status in LOST and len(together) > 1:
                     # Whose fault it was is unknown, so its neighbours may not suffer for it.
                     say(f"{case.name}: the process it shared gave out ({answer.reason}); trying it alone")
                     alone = True
                     break
+                whole = answer
+                if "memory" in case.passes and answer.status == "complete" and environment.gpu:
+                    whole = msgspec.structs.replace(answer, memory=_memory(case, cache, context, bar))
                 with _undisturbed():
-                    file = _write(case, answer, environment, started, context)
+                    file = _write(case, whole, environment, started, context)
                     pending.remove(case)
+                if case.cache == "cold":
+                    _note_caches(case, file, cache, context)
                 bar.update(case.cost[context.scale])
                 yield file
                 started = _now()
+        except UnfilledError as error:
+            with _undisturbed():
+                file = _write(pending[0], error.answer, context.environment, started, context)
+                case = pending.pop(0)
+            bar.update(case.cost[context.scale])
+            yield file
         except Interrupted as stop:
             if pending:
                 answer = Answer(case=pending[0].name, status="interrupted", reason=f"stopped by {stop} while under way")
@@ -366,6 +419,7 @@ def _write(case: Case, answer: Answer, environment: Environment, started: str, c
         axes=dict(case.axes),
         provenance=env.provenance(context.tree, context.wish.command, started, _now()),
         environment=environment,
+        anchors=context.anchors,
         **{name: getattr(answer, name) for name in ANSWERED},
     )
     try:
@@ -413,15 +467,14 @@ ANSWERED = (
 """Fields of a case file that the child answers as they are."""
 
 
-def _ask(cases: list[Case], context: Context, bar: tqdm[None]) -> Iterator[tuple[Answer, Environment]]:
+def _ask(cases: list[Case], cache: Path, context: Context, bar: tqdm[None]) -> Iterator[tuple[Answer, Environment]]:
     """Yield what became of each case, in order; ends early after a crash, which it yields last, or a spent process."""
-    cache = _cache(cases[0], context, bar)
     environment = context.environment
     left = [case.name for case in cases]
     limit = GRACE + LATENESS * max(case.cost[context.scale] for case in cases)
     request = _request(context, left)
     try:
-        for message in converse(context.wish.project, request, cache, limit):
+        for message in converse(context.wish.project, request, cache, limit, context.server):
             if message is None:
                 _show(bar)
             elif isinstance(message, Hello):
@@ -464,26 +517,86 @@ def _lost(why: str) -> NoReturn:
     raise ChildError("crashed", why, "")
 
 
+def _part(case: str, only: Only, cache: Path, limit: float, context: Context, bar: tqdm[None]) -> Answer:
+    """Do one part of a case in a process of its own; return its answer, or how it ended without one."""
+    answer = None
+    try:
+        for message in converse(context.wish.project, _request(context, [case], only), cache, limit, context.server):
+            if message is None:
+                _show(bar)
+            elif isinstance(message, Refusal):
+                refused(message, context.wish.lane)
+            elif isinstance(message, Answer):
+                _expect(message, [case])
+                answer = message
+        if answer is None:
+            _lost("it ended without an answer")
+    except ChildError as error:
+        # How a process ends that has answered decides nothing.
+        return answer or Answer(case=case, status=error.status, reason=error.reason, traceback=error.output or None)
+    return answer
+
+
+def _limit(case: Case, context: Context) -> float:
+    return GRACE + LATENESS * case.cost[context.scale]
+
+
+class UnfilledError(Exception):
+    """The caches that a warm case is about are not there, so that nothing can be measured."""
+
+    def __init__(self, case: Case, cold: Answer) -> None:
+        """Make the warm case's answer of how the case that it follows ended."""
+        super().__init__(case.name)
+        # What can't run here can't run warm either, and that is no fault.
+        status: records.Status = "unavailable" if cold.status == "unavailable" else "failed"
+        how = f"{cold.status}: {cold.reason}" if cold.reason else cold.status
+        reason = f"nothing was measured, since {cold.case}, which fills its caches, ended as {how}"[:500]
+        self.answer = Answer(case=case.name, status=status, reason=reason, traceback=cold.traceback)
+
+
 def _cache(case: Case, context: Context, bar: tqdm[None]) -> Path:
-    """Return the folder of the caches a case runs on, filled first where a warm case needs it."""
-    if case.cache == "warm":
-        follows = case.follows or ""
-        if follows not in context.caches or not context.caches[follows].is_dir():
-            _show(bar, f"{case.name}: filling its caches")
-            say(f"{case.name}: {follows} ran in another run; filling its caches again")
-            cache = _fresh(context)
-            request = _request(context, [follows], "first-call")
-            limit = GRACE + LATENESS * case.cost[context.scale]
-            # Failing to fill them is no reason to stop: the warm case then has its own, and says so.
-            with contextlib.suppress(ChildError):
-                for _ in converse(context.wish.project, request, cache, limit):
-                    pass
-            context.caches[follows] = cache
-        return context.caches[follows]
-    cache = _fresh(context)
-    if case.cache == "cold":
+    """Return the folder of the caches a case runs on, filled first where a warm case needs it.
+
+    Raises:
+        UnfilledError: the case that this one follows did not complete, or its caches can't be filled again.
+    """
+    if case.cache != "warm":
+        return _fresh(context)
+    follows = case.follows or ""
+    if follows in context.unfilled:
+        raise UnfilledError(case, context.unfilled[follows])
+    if follows not in context.caches or not context.caches[follows].is_dir():
+        _show(bar, f"{case.name}: filling its caches")
+        say(f"{case.name}: the caches of {follows} are not there; filling them again")
+        cache = _fresh(context)
+        answer = _part(follows, "first-call", cache, _limit(case, context), context, bar)
+        if answer.status != "complete":
+            context.unfilled[follows] = answer
+            raise UnfilledError(case, answer)
+        context.caches[follows] = cache
+    return context.caches[follows]
+
+
+def _note_caches(case: Case, file: CaseFile, cache: Path, context: Context) -> None:
+    """Remember what a cold case left for those that follow it."""
+    if file.status == "complete":
         context.caches[case.name] = cache
-    return cache
+    else:
+        context.unfilled[case.name] = Answer(case=case.name, status=file.status, reason=file.reason)
+
+
+def _memory(case: Case, cache: Path, context: Context, bar: tqdm[None]) -> dict[str, int] | None:
+    """Return the peak memory of each side, from a fresh process each; without a side whose process failed."""
+    memory: dict[str, int] = {}
+    sides: dict[str, Only] = {"eager": "memory-eager", "compiled": "memory-compiled"}
+    for side, only in sides.items():
+        _show(bar, f"{case.name}: memory, {side}")
+        answer = _part(case.name, only, cache, _limit(case, context), context, bar)
+        if answer.status == "complete":
+            memory |= answer.memory or {}
+        else:
+            say(f"{case.name}: the peak memory of {side} is missing ({answer.status}: {answer.reason})")
+    return memory or None
 
 
 def _fresh(context: Context) -> Path:
@@ -502,7 +615,7 @@ class ChildError(Exception):
         self.output = output
 
 
-def probe(wish: Wish, torch: str | None, scratch: Path) -> Hello:
+def probe(wish: Wish, torch: str | None, scratch: Path, server: Server | None = None) -> Hello:
     """Return the environment as a child reads it.
 
     Raises:
@@ -510,7 +623,7 @@ def probe(wish: Wish, torch: str | None, scratch: Path) -> Hello:
     """
     request = Request(lane=wish.lane, torch=torch, scale=None, cases=[])
     try:
-        for message in converse(wish.project, request, scratch / "probe", PROBE_LIMIT):
+        for message in converse(wish.project, request, scratch / "probe", PROBE_LIMIT, server):
             if isinstance(message, Hello):
                 return message
             if isinstance(message, Refusal):
@@ -522,10 +635,16 @@ def probe(wish: Wish, torch: str | None, scratch: Path) -> Hello:
     raise RunError(why)
 
 
-def converse(project: Path, request: Request, cache: Path, limit: float) -> Iterator[Message | None]:
+Process = subprocess.Popen[bytes] | Forked
+
+
+def converse(
+    project: Path, request: Request, cache: Path, limit: float, server: Server | None = None
+) -> Iterator[Message | None]:
     """Start a child, yield its messages until it ends, and leave nothing of it behind.
 
     None is yielded once a second in which nothing was said. `limit` is in seconds, between one answer and the next.
+    The child is forked by the server, or started anew where there is none.
 
     Raises:
         ChildError: it crashed, hung, or sent garbage.
@@ -533,17 +652,14 @@ def converse(project: Path, request: Request, cache: Path, limit: float) -> Iter
     reader, writer = os.pipe()
     token = secrets.token_hex(8)
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "reportkit.bench.child", str(writer)],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            pass_fds=(writer,),
-            cwd=project,
-            env=env.child_variables(cache) | {"PYTHONPATH": _python_path(project), MARK: token},
-            start_new_session=True,  # So that it and what it started can be killed together.
-        )
-        os.close(writer)
+        try:
+            process = _child(project, env.child_variables(cache) | {MARK: token}, output.fileno(), writer, server)
+        except BaseException:
+            os.close(reader)
+            _end_strays(token)  # It may have been born, and not have told us.
+            raise
+        finally:
+            os.close(writer)
         ended = False
         try:
             _tell(process, msgspec.json.encode(request))
@@ -564,17 +680,34 @@ def converse(project: Path, request: Request, cache: Path, limit: float) -> Iter
             raise ChildError("crashed", _ending(code), _tail(output))
 
 
+def _child(project: Path, variables: dict[str, str], output: int, writer: int, server: Server | None) -> Process:
+    """Return a measured process that is about to read its request."""
+    if server is not None:
+        with contextlib.suppress(ServerError):
+            return server.fork({name: variables[name] for name in (*PRIVATE, MARK)}, output, writer)
+    return subprocess.Popen(
+        [sys.executable, "-m", "reportkit.bench.child", str(writer)],
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        pass_fds=(writer,),
+        cwd=project,
+        env=variables | {"PYTHONPATH": _python_path(project)},
+        start_new_session=True,  # So that it and what it started can be killed together.
+    )
+
+
 def _python_path(project: Path) -> str:
     return os.pathsep.join([str(project), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def _tell(process: subprocess.Popen[bytes], line: bytes) -> None:
+def _tell(process: Process, line: bytes) -> None:
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write(line + b"\n")  # type: ignore[union-attr]
         process.stdin.flush()  # type: ignore[union-attr]
 
 
-def _listen(process: subprocess.Popen[bytes], reader: int, limit: float, cases: int) -> Iterator[Message | None]:
+def _listen(process: Process, reader: int, limit: float, cases: int) -> Iterator[Message | None]:
     """Yield messages until the child's end of the pipe is closed, or the child is gone, or has long said all."""
     inbox = Inbox()
     answers = 0
@@ -611,7 +744,7 @@ def _listen(process: subprocess.Popen[bytes], reader: int, limit: float, cases: 
         raise TimeoutError(late) from error
 
 
-def kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: Process) -> None:
     """End a child and whatever it started in its session."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -186,12 +186,12 @@ class Steady:
     dropped: int = 0
     throttled: set[str] = field(default_factory=set)
     unseen: int = 0
-    """Blocks of which GPU events missed a part: they see the current stream alone."""
+    """Pairs with a block of which GPU events missed a part: they see the current stream alone."""
 
     @property
     def whole(self) -> bool:
-        """Whether GPU events saw the work of most blocks."""
-        return self.unseen <= self.pairs
+        """Whether GPU events saw the work of most pairs."""
+        return 2 * self.unseen <= self.pairs
 
     @property
     def pairs(self) -> int:
@@ -240,10 +240,13 @@ def steady_state(sides: Sides, here: Here, graphs: Callable[[], int]) -> tuple[d
     )
     before, temperature, power = graphs(), *gpu.state()[:2]
     gc.collect()
-    take_pairs(steady, calls, here, gpu, pace.budget)
-    if graphs() != before:
-        message = f"{graphs() - before} graphs were compiled while steady state was timed"
-        raise Recompiled(message)
+
+    def unchanged() -> None:
+        if graphs() != before:
+            message = f"{graphs() - before} graphs were compiled while steady state was timed"
+            raise Recompiled(message)
+
+    take_pairs(steady, calls, here, gpu, pace.budget, unchanged)
     after = gpu.state()
     missing = gpu.missing
     if steady.gpu["eager"] and not steady.whole:
@@ -261,9 +264,10 @@ def steady_state(sides: Sides, here: Here, graphs: Callable[[], int]) -> tuple[d
 
 def warm_up(call: Callable[[], Any], here: Here, seconds: float) -> int:
     """Call for at least that long and often enough; return how many calls were made."""
-    spent, calls = 0.0, 0
-    while calls < FEWEST_WARM_UPS or spent < seconds:
-        spent += once(call, here)[0]
+    calls, start = 0, perf_counter()
+    # What lies between calls counts as well: a call of nanoseconds would else take a minute to warm up.
+    while calls < FEWEST_WARM_UPS or perf_counter() - start < seconds:
+        once(call, here)
         calls += 1
     return calls
 
@@ -296,18 +300,35 @@ def _fitting(call: Callable[[], Any], here: Here, block: float) -> tuple[int, fl
         number = max(number + 1, math.ceil(1.1 * number * block / took))
 
 
-def take_pairs(steady: Steady, calls: dict[str, Callable[[], Any]], here: Here, gpu: Gpu, budget: float) -> None:
-    """Add pairs of blocks to `steady` until the ratio is known well enough or `budget` seconds are spent."""
+def take_pairs(
+    steady: Steady,
+    calls: dict[str, Callable[[], Any]],
+    here: Here,
+    gpu: Gpu,
+    budget: float,
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """Add pairs of blocks to `steady` until the ratio is known well enough or `budget` seconds are spent.
+
+    `check` is called after each pair; what it raises ends the timing.
+    """
     collecting = gc.isenabled()
     gc.disable()  # A collection inside a block would be charged to whichever side it falls on.
     try:
-        _take_pairs(steady, calls, here, gpu, budget)
+        _take_pairs(steady, calls, here, gpu, budget, check)
     finally:
         if collecting:
             gc.enable()
 
 
-def _take_pairs(steady: Steady, calls: dict[str, Callable[[], Any]], here: Here, gpu: Gpu, budget: float) -> None:
+def _take_pairs(
+    steady: Steady,
+    calls: dict[str, Callable[[], Any]],
+    here: Here,
+    gpu: Gpu,
+    budget: float,
+    check: Callable[[], None],
+) -> None:
     order = ("eager", "compiled")
     look = FIRST_LOOK
     start = perf_counter()
@@ -324,16 +345,20 @@ def _take_pairs(steady: Steady, calls: dict[str, Callable[[], Any]], here: Here,
             if clock is not None:
                 clocks.append(clock)
         order = (order[1], order[0])
+        check()
         if clocks and steady.busy_clock and min(clocks) < SLOW_CLOCK * steady.busy_clock:
             steady.dropped += 1
             steady.throttled |= set(gpu.state()[2])
             continue
         steady.clock += [min(clocks)] if clocks else []
+        steady.unseen += any(
+            on_gpu is not None and on_gpu < (1 - UNSEEN) * wall - AROUND / steady.calls[side]
+            for side, (wall, on_gpu) in blocks.items()
+        )
         for side, (wall, on_gpu) in blocks.items():
             steady.wall[side].append(wall)
             if on_gpu is not None:
                 steady.gpu[side].append(on_gpu)
-                steady.unseen += on_gpu < (1 - UNSEEN) * wall - AROUND / steady.calls[side]
         if steady.pairs == look:
             if steady.precise():
                 return

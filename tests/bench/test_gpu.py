@@ -75,7 +75,7 @@ def test_peak_memory_is_what_the_call_needs() -> None:
     base = torch.cuda.memory_allocated()
 
     def needs(mebibytes: int) -> Callable[[], object]:
-        return lambda: torch.zeros(mebibytes * MEBIBYTE, dtype=torch.uint8, device="cuda").sum() + kept[0]
+        return lambda: torch.zeros(mebibytes * MEBIBYTE // 4, device="cuda").sum() + kept[0]
 
     sides = pair(needs(256), needs(64))
     eager, compiled = (passes.peak_memory(side, sides, HERE) for side in ("eager", "compiled"))

@@ -10,16 +10,18 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from reportkit import records
 from reportkit.plan import PlanError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from reportkit.bench.messages import Message, Request
     from reportkit.bench.runner import Wish
     from reportkit.records import CaseFile
 
@@ -115,6 +117,162 @@ def test_pairs_are_measured_or_refused_with_a_reason(wish: Callable[..., Wish], 
     }
     assert files["recompiles"].status == "failed"
     assert "graphs were compiled while steady state was timed" in (files["recompiles"].reason or "")
+
+
+def test_a_warm_case_is_measured_on_the_caches_of_its_cold_case(
+    wish: Callable[..., Wish], toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from reportkit.bench import runner
+
+    assert runner.run(wish("cold.fine-again")) == 0
+    assert on_file(toy)["fine-again"].findings["cache-hit"].holds
+    # The second run has only the warm case to measure, and fills its caches by the cold one's first call.
+    next(toy.rglob("cold.fine-again--*.json")).unlink()
+    assert runner.run(wish("cold.fine-again", resume=True)) == 0
+
+    assert "the caches of cold.fine are not there; filling them again" in capsys.readouterr().out
+    assert on_file(toy)["fine-again"].findings["cache-hit"].holds
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("raises", "failed: RuntimeError: no caches"),
+        ("exits", "crashed: it ended with exit code 7"),
+        ("needs", "unavailable: needs a unicorn"),
+    ],
+)
+def test_a_warm_case_whose_caches_can_not_be_filled_is_not_measured(
+    kind: str, reason: str, wish: Callable[..., Wish], toy: Path
+) -> None:
+    from reportkit.bench import runner
+
+    said = f"nothing was measured, since cold.{kind}, which fills its caches, ended as {reason}"
+    status = "unavailable" if kind == "needs" else "failed"
+    runner.run(wish(f"cold.{kind}-again"))  # Its cold case has just gone wrong.
+    after = on_file(toy)[f"{kind}-again"]
+    next(toy.rglob(f"cold.{kind}-again--*.json")).unlink()
+    runner.run(wish(f"cold.{kind}-again", resume=True))  # Filling its caches goes wrong.
+    refilled = on_file(toy)[f"{kind}-again"]
+
+    for file in (after, refilled):
+        assert (file.status, file.reason, file.findings, file.measurements) == (status, said, {}, {})
+
+
+ANCHORED = """
+from dataclasses import replace
+
+from experiments import section
+from reportkit.plan import Article, Case, Experiment
+from reportkit.records import Finding, Measurement
+
+
+def prepare(case, here):
+    def observe():
+        if {fails}:
+            raise RuntimeError("adrift")
+        return {{
+            "launch": Measurement(unit="s", samples=[3.0, 1.0, 2.0]),
+            "power": Measurement(unit="W", samples=[7.0]),
+            "fine": Finding(holds=True, evidence={{}}),
+        }}
+
+    return observe
+
+
+ANCHORS = Experiment(
+    id="anchors",
+    kind="fact",
+    cases=(Case(experiment="anchors", axes={{"kind": "anchor"}}, workload="small", cost={{"full": 2, "smoke": 2}}),),
+    prepare=prepare,
+)
+SECTION = replace(section.SECTION, experiments=(*section.SECTION.experiments, ANCHORS))
+ARTICLE = Article(id="toy", lane="toy", machines=(), sections=(SECTION,), anchors="anchors")
+"""
+
+
+def anchor(project: Path, *, fails: bool) -> None:
+    (project / "experiments" / "anchors.py").write_text(ANCHORED.format(fails=fails))
+    (project / "experiments" / "__init__.py").write_text("from experiments.anchors import ARTICLE as ARTICLE\n")
+
+
+def test_anchors_run_first_and_are_in_every_file_after_them(
+    wish: Callable[..., Wish], toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from reportkit.bench import runner
+
+    anchor(toy, fails=False)
+    assert runner.run(wish("facts.fine", plan=True)) == 0
+    assert "3 s  2 cases at smoke scale" in capsys.readouterr().out
+
+    assert runner.run(wish("facts.fine")) == 0
+    files = on_file(toy)
+    assert files["anchor"].anchors is None
+    assert files["fine"].anchors == {"launch": 2.0}
+
+    assert runner.run(wish("facts.fine", resume=True)) == 0  # Anchors for nothing are not measured.
+    assert "nothing to do" in capsys.readouterr().out
+    assert len(records.load(toy)[0]) == 2
+
+    assert runner.run(wish("facts.fine", "facts.after", resume=True)) == 0
+    stored = [one.file for one in records.load(toy)[0]]
+    assert sorted(file.axes["kind"] for file in stored) == ["after", "anchor", "anchor", "fine"]
+    assert on_file(toy)["after"].anchors == {"launch": 2.0}
+
+
+def test_a_run_whose_anchors_fail_goes_on_without(
+    wish: Callable[..., Wish], toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from reportkit.bench import runner
+
+    anchor(toy, fails=True)
+    assert runner.run(wish("facts.fine")) == runner.FAILED
+
+    assert capsys.readouterr().out.count("the anchors (anchors.anchor) could not be measured") == 1
+    assert on_file(toy)["fine"].status == "complete"
+    assert on_file(toy)["fine"].anchors is None
+
+
+def test_peak_memory_comes_from_a_process_a_side_and_its_failure_costs_only_itself(
+    wish: Callable[..., Wish], toy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from reportkit.bench import runner
+    from reportkit.bench.messages import Answer, Hello
+
+    asked: list[tuple[str | None, Path]] = []
+    converse = runner.converse
+
+    def with_a_gpu(project: Path, request: Request, cache: Path, *rest: Any) -> Iterator[Message | None]:
+        asked.append((request.only, cache))
+        if request.only == "memory-eager":
+            yield Answer(case=request.cases[0], status="complete", memory={"eager_allocated": 5})
+        elif request.only == "memory-compiled":
+            raise runner.ChildError("crashed", "it was killed by SIGBUS", "")
+        else:
+            for message in converse(project, request, cache, *rest):
+                if isinstance(message, Hello):
+                    gpu = msgspec.structs.replace(message.environment, gpu="Unicorn 9000")
+                    yield Hello(environment=gpu)
+                else:
+                    yield message
+
+    monkeypatch.setattr(runner, "converse", with_a_gpu)
+    code = (toy / "experiments" / "section.py").read_text()
+    code = code.replace('"many", kind="fact"', '"many", kind="timing"').replace(
+        "prepare=prepare_many", "prepare=prepare_side"
+    )
+    code = code.replace(
+        '"many", [f"{number:03}" for number in range(150)]', '"many", ["plain"], passes=("memory",), steady=False'
+    )
+    (toy / "experiments" / "section.py").write_text(code)
+
+    assert runner.run(wish("many")) == 0
+
+    assert on_file(toy)["plain"].status == "complete"
+    assert on_file(toy)["plain"].memory == {"eager_allocated": 5}
+    assert [only for only, _ in asked] == [None, None, "memory-eager", "memory-compiled"]
+    assert len({cache for _, cache in asked[1:]}) == 1
+    assert "the peak memory of compiled is missing (crashed: it was killed by SIGBUS)" in capsys.readouterr().out
 
 
 def test_unknown_names_are_answered_with_the_nearest(wish: Callable[..., Wish]) -> None:

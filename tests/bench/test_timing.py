@@ -97,7 +97,7 @@ def test_the_stop_does_not_ask_where_the_ratio_lies(monkeypatch: pytest.MonkeyPa
 
 def test_a_graph_compiled_while_timing_spoils_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(monkeypatch)
-    counts = iter([1, 3, 3])
+    counts = iter([1, 1, 3, 3])
     with pytest.raises(timing.Recompiled, match="2 graphs were compiled"):
         timing.steady_state(machine.sides(0.01, 0.01), HERE, lambda: next(counts))
 
@@ -113,6 +113,40 @@ def test_a_pair_under_a_slow_clock_is_dropped_whole_and_counted(monkeypatch: pyt
     assert len(telemetry.clock) == timing.FIRST_LOOK
     assert telemetry.dropped_pairs == timing.FIRST_LOOK - 1
     assert min(telemetry.clock) == 2e9
+
+
+def test_a_call_of_nothing_warms_up_by_the_clock_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+    ticks = 0.0
+
+    def clock() -> float:
+        nonlocal ticks
+        ticks += 0.01  # Looking at the clock is all that takes time here.
+        return machine.now + ticks
+
+    monkeypatch.setattr(timing, "perf_counter", clock)
+    assert timing.warm_up(machine.call("e", 0.0), HERE, 0.3) <= 0.3 / 0.02
+
+
+@pytest.mark.parametrize(("seen", "whole"), [(1.0, True), (0.99, True), (0.5, False)])
+def test_events_that_miss_the_work_of_one_side_are_left_out(
+    seen: float,
+    whole: bool,  # noqa: FBT001 -- a case of the table
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = Machine(monkeypatch)
+
+    def block(call: Callable[[], None], _calls: int, _here: Here) -> tuple[float, float]:
+        call()
+        seconds = 0.06
+        return seconds, seconds * (seen if machine.log[-1] == "c" else 1.0)
+
+    monkeypatch.setattr(timing, "_block", block)
+    samples, telemetry = timing.steady_state(machine.sides(0.06, 0.06), HERE, lambda: 1)
+    assert ("compiled_gpu" in samples) is whole
+    assert ("eager_gpu" in samples) is whole
+    assert "compiled_wall" in samples
+    assert ("another stream" in (telemetry.missing or "")) is not whole
 
 
 @pytest.mark.parametrize(("eager", "compiled"), [(0.0016, 0.0011), (0.004, 0.0003), (0.03, 0.01), (0.02, 0.02)])

@@ -262,6 +262,36 @@ def prepare_pair(case, here):
     )
 
 
+def prepare_cold(case, here):
+    """Return a pair that writes its process's caches, or goes wrong before it has."""
+    import os
+
+    import torch
+
+    from experiments import workloads
+    from reportkit.plan import Unavailable
+
+    kind = case.axes["kind"].removesuffix("-again")
+    if kind == "raises":
+        raise RuntimeError("no caches")
+    if kind == "exits":
+        os._exit(7)
+    if kind == "needs":
+        raise Unavailable("needs a unicorn")
+    model, inputs = getattr(workloads, case.workload)(here)
+    compiled_model = torch.compile(model)
+
+    def compiled():
+        with torch.no_grad():
+            return compiled_model(inputs)
+
+    def eager():
+        with torch.no_grad():
+            return model(inputs)
+
+    return Sides(eager=eager, compiled=compiled, reference=None, tolerance=1e-4)
+
+
 def _cases(experiment, kinds, **options):
     return tuple(
         Case(
@@ -316,7 +346,20 @@ SIDES = Experiment(
     + _cases("sides", ("late",)),
     prepare=prepare_side,
 )
+COLD = Experiment(
+    id="cold",
+    kind="timing",
+    cases=tuple(
+        case
+        for kind in ("fine", "raises", "exits", "needs")
+        for case in (
+            *_cases("cold", (kind,), cache="cold", steady=False),
+            *_cases("cold", (f"{kind}-again",), cache="warm", follows=f"cold.{kind}", steady=False),
+        )
+    ),
+    prepare=prepare_cold,
+)
 MANY = Experiment(
     id="many", kind="fact", cases=_cases("many", [f"{number:03}" for number in range(150)]), prepare=prepare_many
 )
-SECTION = Section(id="section", number=1, claims=CLAIMS, experiments=(FACTS, PAIRS, ATTACKS, SIDES, MANY))
+SECTION = Section(id="section", number=1, claims=CLAIMS, experiments=(FACTS, PAIRS, ATTACKS, SIDES, COLD, MANY))

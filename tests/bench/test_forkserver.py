@@ -1,0 +1,124 @@
+"""The process that measured ones are forked from: what it may have imported, and what a child of it is like."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reportkit import records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from reportkit.bench.forkserver import Server
+    from reportkit.bench.runner import Wish
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.every_lane,
+    pytest.mark.skipif(sys.platform != "linux", reason="forked only on Linux"),
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """Return a server of this project's own libraries, and of one that is not installed."""
+    from reportkit.bench.forkserver import Server
+
+    server = Server(ROOT, ("torchvision", "transformers", "no_such_library"))
+    yield server
+    server.close()
+
+
+def environment(server: Server, cache: Path) -> None:
+    """Ask a child of the server for its environment."""
+    from reportkit.bench import runner
+    from reportkit.bench.messages import Hello, Request
+
+    request = Request(lane="2.5", torch=None, scale=None, cases=[])
+    messages = list(runner.converse(ROOT, request, cache, 60.0, server))
+    assert any(isinstance(message, Hello) for message in messages)
+
+
+def test_before_the_fork_nothing_of_the_compiler_is_there_and_no_thread_and_no_gpu(
+    server: Server, tmp_path: Path
+) -> None:
+    environment(server, tmp_path)
+
+    ready = server.ready
+    assert ready is not None
+    assert ready.preloaded == ["transformers"]  # torchvision brings Dynamo and parts of inductor, in every lane.
+    # `import torch` itself brings inductor's settings in some versions; they know nothing of a cache folder.
+    assert set(ready.modules) <= {"torch._inductor", "torch._inductor.config"}
+    assert (ready.threads, ready.gpu_touched) == (1, False)
+
+
+def test_a_server_that_dies_is_started_again(server: Server, tmp_path: Path) -> None:
+    environment(server, tmp_path)
+    first = server._process
+    assert first is not None
+    os.kill(first.pid, signal.SIGKILL)
+    environment(server, tmp_path)
+
+    assert server._process is not None
+    assert server._process.pid != first.pid
+
+
+def test_a_child_has_no_descriptor_but_its_own_and_shows_its_mark(server: Server) -> None:
+    from reportkit.bench.forkserver import MARK, PRIVATE
+    from reportkit.bench.runner import kill
+
+    reader, writer = os.pipe()
+    other, another = os.pipe()
+    os.set_inheritable(another, True)  # noqa: FBT003 -- its own signature
+    variables = {**dict.fromkeys(PRIVATE, "/nowhere"), MARK: "0123456789abcdef"}
+    with tempfile.TemporaryFile() as output:
+        child = server.fork(variables, output.fileno(), writer)
+        try:
+            folder = Path("/proc") / str(child.pid)
+            opened = {int(path.name): str(path.readlink()) for path in (folder / "fd").iterdir()}
+            assert f"{MARK}=0123456789abcdef".encode() in (folder / "environ").read_bytes().split(b"\0")
+            assert os.getsid(child.pid) == child.pid
+            assert sorted(name.partition(":")[0] for name in opened.values() if "socket" in name) in ([], ["socket"])
+            assert f"pipe:[{os.fstat(other).st_ino}]" not in opened.values()
+            assert child.poll() is None
+        finally:
+            kill(child)
+            child.stdin.close()
+            for descriptor in (reader, writer, other, another):
+                os.close(descriptor)
+    assert child.wait() == -signal.SIGKILL
+
+
+def test_where_there_is_no_server_a_child_is_started_alone(server: Server, tmp_path: Path) -> None:
+    server.fit = False
+    environment(server, tmp_path)
+    assert server.ready is None
+
+
+def test_a_forked_case_compiles_into_its_own_folder_and_has_spent_nothing_on_imports(
+    wish: Callable[..., Wish], toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from reportkit.bench import runner
+
+    seen: list[list[str]] = []
+    note = runner._note_caches
+
+    def look(case: object, file: object, cache: Path, context: object) -> None:
+        seen.append([path.name for path in cache.iterdir()])
+        note(case, file, cache, context)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runner, "_note_caches", look)
+    assert runner.run(wish("cold.fine")) == 0
+
+    (stored,) = records.load(toy)[0]
+    assert stored.file.phases["import"] < 0.5
+    assert [names for names in seen if "inductor" in names]
