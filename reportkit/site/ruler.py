@@ -17,6 +17,7 @@ from reportkit.judge import Interval
 from reportkit.quantity import format_number, format_ratio, format_seconds, format_share
 from reportkit.site import charts, lines
 from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, prose, scroll
+from reportkit.site.texts import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -68,7 +69,8 @@ class RulerPage:
                 for key, names in parts
                 if names
             ]
-        return element("p", join(said, " "), class_=f"rk-goals{' rk-damage' if missed else ''}", role="note")
+        between = " " if self.texts.language == LANGUAGES[0] else ""  # Chinese full stops bring their own.
+        return element("p", join(said, between), class_=f"rk-goals{' rk-damage' if missed else ''}", role="note")
 
     def _goals(self, place: Measured) -> list[Goal]:
         """Return every goal of a place that has anything to say about it."""
@@ -138,7 +140,7 @@ class RulerPage:
             "tr",
             element("th", escape(self.texts.name("trap", value)), scope="row", class_="rk-name"),
             element("td", self._naive(file), class_="rk-number"),
-            element("td", self._truth(file), class_="rk-number"),
+            element("td", self._truth(file), class_="rk-number rk-truth"),
             element("td", self._ours(one), class_="rk-ours"),
         )
 
@@ -278,7 +280,7 @@ class RulerPage:
 
     def calibration(self) -> Html:
         """Return how often intervals hold the truth, by truth and noise, and whether that is enough."""
-        head = ("truth", "noise", "trials", "coverage", "false", "pairs", "trial-time")
+        head = ("true-ratio", "noise", "trials", "coverage", "false", "pairs", "trial-time")
         tables = []
         for place in self._places:
             seen = self._seen(place)
