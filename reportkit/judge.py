@@ -136,8 +136,8 @@ class Interval:
     low: float
     centre: float
     high: float
-    unit: Literal["x", "s", "B", "1"] = "x"
-    """A ratio, seconds, bytes, or a count."""
+    unit: Literal["x", "s", "B", "J", "1"] = "x"
+    """A ratio, seconds, bytes, joules, or a count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +233,7 @@ def observe(
     for experiment in article.experiments:
         for case in experiment.cases:
             for lane in lanes:
-                for machine in bench.machines(lane):
+                for machine in bench.machines(lane, judged=False):
                     scale = bench.scale(machine, [(lane, case.name)])
                     found = bench.find(machine, lane, case, scale) if scale else None
                     if found is not None and found.stored is not None:
@@ -329,6 +329,7 @@ class Bench:
         self._compiling = {experiment.id for experiment in article.experiments if experiment.kind == "timing"}
         self._files: dict[tuple[str, str, str, Scale], list[Stored]] = {}
         self._machines: dict[str, set[str]] = {}
+        self._everywhere: dict[str, set[str]] = {}
         # A machine on which only the ruler was calibrated has nothing to say of a claim.
         judged = {where.experiment for claim in article.claims for where in claim.quantity.cases()}
         self._gpus: dict[str, set[bool]] = {}
@@ -337,18 +338,20 @@ class Bench:
         for one in sorted(stored, key=lambda one: (one.file.provenance.started, one.file.run, not one.local, one.path)):
             file = one.file
             self._files.setdefault((file.machine, file.lane, file.case, file.scale), []).append(one)
+            self._everywhere.setdefault(file.lane, set()).add(file.machine)
             if file.experiment in judged:
                 self._machines.setdefault(file.lane, set()).add(file.machine)
             if file.environment is not None:
                 self._gpus.setdefault(file.machine, set()).add(file.environment.gpu is not None)
         self._builds = self._newest_builds()
 
-    def machines(self, lane: str) -> tuple[str, ...]:
-        """Return the machines with any file of a lane that a claim rests on, the article's own first."""
+    def machines(self, lane: str, *, judged: bool = True) -> tuple[str, ...]:
+        """Return the machines with any file of a lane, the article's own first; `judged`: that a claim rests on."""
         known = self.article.machines
+        found = self._machines if judged else self._everywhere
         return tuple(
             sorted(
-                self._machines.get(lane, ()),
+                found.get(lane, ()),
                 key=lambda name: (known.index(name) if name in known else len(known), name),
             )
         )

@@ -34,6 +34,7 @@ BOUND_WORDS: Mapping[str, str] = {
 
 _UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "\u00b5s"), (1e-9, "ns")),
+    "J": ((1.0, "J"), (1e-3, "mJ"), (1e-6, "\u00b5J")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
 }
 
@@ -101,7 +102,7 @@ def _scaled(interval: Interval) -> str:
 
 
 def _unit(interval: Interval) -> tuple[float, str]:
-    """Return the largest unit, and its size in seconds or bytes, in which the centre rounds to 1 or more."""
+    """Return the largest unit, and its size in seconds, bytes or joules, in which the centre rounds to 1 or more."""
     units = _UNITS[interval.unit]
     for scale, unit in units:
         if float(f"{interval.centre / scale:.{MOST_FIGURES - 1}e}") >= 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import datetime
 from statistics import NormalDist, fmean, median
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,10 @@ class Aims:
     """The timers that ours must beat so many times over where launching is what calls cost."""
     launch_bound: str = "launch-bound"
     """The value of the axis `workload` where it must."""
+    overhead: float = 0.15
+    """Largest share of a run's time that may go to anything but importing once, building, compiling and measuring."""
+    cases: int = 10
+    """A run of fewer says nothing about that."""
 
 
 AIMS = Aims()
@@ -85,13 +90,17 @@ NONE = Share(0, 0)
 
 
 def is_calibration(measurements: Mapping[str, Measurement]) -> bool:
-    """Whether these are trials of the ruler."""
-    return {"low", "centre", "high", "pairs", "truth"} <= set(measurements)
+    """Whether these are trials of the ruler: as many pairs and ends in each, and a truth that is a ratio."""
+    return (
+        {"low", "centre", "high", "pairs", "truth"} <= set(measurements)
+        and len({len(measurements[name].samples) for name in ("low", "centre", "high", "pairs")}) == 1
+        and min(truth_of(measurements), *measurements["centre"].samples) > 0
+    )
 
 
 def is_comparison(measurements: Mapping[str, Measurement]) -> bool:
-    """Whether these are readings of several timers, ours among them."""
-    return {f"{OURS}.ratio", f"{OURS}.seconds", "truth"} <= set(measurements)
+    """Whether these are readings of several timers, ours among them, and a truth that is a ratio."""
+    return "truth" in measurements and truth_of(measurements) > 0 and OURS in _readable(measurements)
 
 
 def truth_of(measurements: Mapping[str, Measurement]) -> float:
@@ -149,8 +158,18 @@ class Timer:
 
 def timers(measurements: Mapping[str, Measurement], aims: Aims = AIMS) -> tuple[Timer, ...]:
     """Return every timer that took part, in the order of their names, ours first."""
-    names = sorted(name.removesuffix(".ratio") for name in measurements if name.endswith(".ratio"))
+    names = _readable(measurements)
     return tuple(_timer(name, measurements, aims) for name in sorted(names, key=lambda name: name != OURS))
+
+
+def _readable(measurements: Mapping[str, Measurement]) -> list[str]:
+    """Return the timers whose ratios are ratios and whose seconds are known, by name."""
+    names = sorted(name.removesuffix(".ratio") for name in measurements if name.endswith(".ratio"))
+    return [
+        name
+        for name in names
+        if f"{name}.seconds" in measurements and median(measurements[f"{name}.ratio"].samples) > 0
+    ]
 
 
 def _timer(name: str, measurements: Mapping[str, Measurement], aims: Aims) -> Timer:
@@ -245,3 +264,62 @@ def _races(workload: str, read: Sequence[Timer], aims: Aims) -> Iterable[Goal]:
         # A rival that is off the truth does not get there in any time.
         beaten = ours.in_the_running and (gain >= aims.times_as_fast or not rival.in_the_running)
         yield Goal(id=f"rival-{name}", value=gain, least=aims.times_as_fast, most=None, met=beaten if enough else None)
+
+
+IMPORT = "import"
+"""The phase that is needed once a run, however many processes pay for it."""
+
+USEFUL = (
+    "settings",
+    "prepare",
+    "inductor-import",
+    "eager-first-calls",
+    "first-calls",
+    "correctness",
+    "steady-state",
+    "naive",
+    "observe",
+    "launches",
+    "energy",
+    "memory",
+)
+"""Phases of a case that are what it is run for."""
+
+
+def overhead(files: Sequence[CaseFile]) -> float | None:
+    """Return the share of one run's time that went to anything but the useful phases; None where no time passed.
+
+    The run lasts from its first case's start to its last one's end. Of the imports only the longest is useful: the
+    others were done again. Cases side by side can be more useful than the run is long; then nothing is overhead.
+    """
+    if not files:
+        return None
+    started = min(datetime.fromisoformat(file.provenance.started) for file in files)
+    finished = max(datetime.fromisoformat(file.provenance.finished) for file in files)
+    lasted = (finished - started).total_seconds()
+    if lasted <= 0:
+        return None
+    once = max(file.phases.get(IMPORT, 0.0) for file in files)
+    useful = once + sum(seconds for file in files for phase, seconds in file.phases.items() if phase in USEFUL)
+    return min(1.0, max(0.0, 1 - useful / lasted))
+
+
+def newest_run(files: Iterable[CaseFile], aims: Aims = AIMS) -> tuple[CaseFile, ...]:
+    """Return the files of the run that began last, of those with enough cases; none where there is none."""
+    runs: dict[str, list[CaseFile]] = {}
+    for file in files:
+        runs.setdefault(file.run, []).append(file)
+    large = [tuple(run) for run in runs.values() if len({file.case for file in run}) >= aims.cases]
+    return max(large, key=lambda run: (min(file.provenance.started for file in run), run[0].run), default=())
+
+
+def overhead_goal(files: Iterable[CaseFile], aims: Aims = AIMS) -> Goal:
+    """Return the goal `overhead`, from the newest run among the files of one lane and machine."""
+    share = overhead(newest_run(files, aims))
+    return Goal(
+        id="overhead",
+        value=share,
+        least=None,
+        most=aims.overhead,
+        met=None if share is None else share <= aims.overhead,
+    )

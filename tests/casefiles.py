@@ -7,11 +7,12 @@ every machine and in every run.
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from experiments import ARTICLE
+from experiments import ARTICLE, controls
 from reportkit import records
 from reportkit.claims import Each, Fact
 from reportkit.records import CaseFile, Correctness, Environment, Finding, Measurement, Provenance, Telemetry
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reportkit.claims import Claim
+    from reportkit.records import Unit
 
 DIGEST = "0123456789abcdef"
 RUN = "20261130t120000z"
@@ -192,7 +194,7 @@ def run_files(  # noqa: PLR0913 -- as case_file
     """
     speedups = {"resnet50": 1.63, "bert": 1.25} | dict(speedups or {})
     torch = {"2.4": "2.4.1+cu121", "2.5": "2.5.1+cu124", "2.15": "2.15.0+cu130"}.get(lane, "2.16.0.dev20261129+cu130")
-    files = []
+    files: list[CaseFile] = []
     for experiment in ARTICLE.experiments:
         for case in experiment.cases:
             if not case.name.startswith(only):
@@ -203,6 +205,7 @@ def run_files(  # noqa: PLR0913 -- as case_file
                 if fact.where.experiment == experiment.id and case.matches(fact.where.axes)
             }
             timed = experiment.kind == "timing"
+            known = int(case.axes.get("repeats", 100)) / 100  # What a control is by construction; a trap is 1.
             workload = str(case.axes.get("workload"))
             slow = 2.0 if workload == "bert" else 1.0
             fields: dict[str, Any] = {
@@ -211,12 +214,91 @@ def run_files(  # noqa: PLR0913 -- as case_file
                 "scale": scale,
                 "digest": (digests or DIGESTS)[case.name],
                 "environment": environment(gpu=gpu, torch=torch),
-                "speedup": speedups.get(workload, 1.2) if timed and case.steady else None,
+                "speedup": known if experiment.kind in {"control", "trap"} else None,
                 "first_call": (22.0 if case.cache == "cold" else 6.0) * slow if timed else None,
                 "findings": observed,
+                "phases": {"import": 4.0, "prepare": 1.5, "steady-state": 7.5},
             }
-            files.append(case_file(case.name, **(fields | overrides)))
+            if timed and case.steady:
+                fields["speedup"] = speedups.get(workload, 1.2)
+            if not {"started", "provenance"} & set(overrides):
+                fields["provenance"] = moments(len(files))
+            file = case_file(case.name, **(fields | overrides))
+            if file.status == "complete":
+                file = _of_the_ruler(file, experiment.kind, gpu=gpu)
+            files.append(file)
     return files
+
+
+def moments(place: int) -> Provenance:
+    """Return the provenance of a case that began ten seconds after the one before it, and took nine and a half."""
+    begun = datetime(2026, 11, 30, 12, tzinfo=UTC) + timedelta(seconds=10 * place)
+    text = "%Y-%m-%dT%H:%M:%SZ"
+    ended = f"{begun + timedelta(seconds=9):{text}}"
+    return msgspec.structs.replace(provenance(started=f"{begun:{text}}"), finished=ended)
+
+
+def _of_the_ruler(file: CaseFile, kind: str, *, gpu: bool) -> CaseFile:
+    """Return a file of section 0 with what its kind leaves besides; any other one as it is."""
+    if kind == "trap":
+        return _trap(file, gpu=gpu)
+    if kind == "bench":
+        made = timers(str(file.axes["workload"]), gpu=gpu) if "workload" in file.axes else trials(file)
+        return changed(file, measurements=made, findings={}, correctness=None)
+    if file.experiment == ARTICLE.anchors:
+        times = {"launch": 2.4e-6, "copy": 1.3e-4, "mobilenet": 3.1e-3}
+        return changed(file, measurements={name: _samples("s", time, 30, 0.01) for name, time in times.items()})
+    return file
+
+
+def _trap(file: CaseFile, *, gpu: bool) -> CaseFile:
+    """Return the file of a trap: what the naive timer says, and whether and why ours refuses."""
+    trap = str(file.axes["trap"])
+    if not gpu and trap in {*controls.REFUSED_ON_A_GPU, *controls.SEEN_THROUGH_ON_A_GPU}:
+        reason = "needs a GPU: made up"
+        return changed(file, status="unavailable", reason=reason, measurements={}, findings={}, correctness=None)
+    naive = {"naive_eager": _samples("s", 0.02, 5, 0.01), "naive_compiled": _samples("s", 0.0125, 5, 0.01)}
+    if trap == "zero-graphs":
+        naive["naive_graph_breaks"] = Measurement(unit="1", samples=[0.0])
+    found = file.findings.get("refused")
+    refused = found.holds if found else False
+    finding = Finding(holds=refused, evidence={"reason": f"{trap} was found out" if refused else ""})
+    return changed(file, measurements={**file.measurements, **naive}, findings={"refused": finding})
+
+
+def timers(workload: str, *, gpu: bool = True) -> dict[str, Measurement]:
+    """Return what six timers say of a workload, and what it costs them."""
+    truth = 1.0 if workload == "tiny" else 1.05
+    claims = {"ours": 0.003, "blocked-autorange": 0.01, "adaptive-autorange": 0.008}
+    seconds = {"ours": 1.1, "thirty-pairs": 0.4, "hand-loop": 0.2} | dict.fromkeys(list(claims)[1:], 0.5)
+    seconds |= {"do-bench": 0.3} if gpu else {}
+    made = {"truth": Measurement(unit="1", samples=[truth])}
+    for name, cost in seconds.items():
+        noise = 0.002 if name == "ours" else 0.02
+        centre = truth * (1.04 if name == "hand-loop" else 1)
+        made[f"{name}.ratio"] = _samples("1", centre, 20, noise, f"{workload} {name}")
+        made[f"{name}.seconds"] = _samples("s", cost, 20, 0.02, f"{workload} {name} s")
+        if name in claims:
+            made[f"{name}.error"] = _samples("1", claims[name], 20, 0.1, f"{workload} {name} e")
+    return made
+
+
+def trials(file: CaseFile, number: int = 400, missed: int = 20) -> dict[str, Measurement]:
+    """Return trials of the ruler, of which `missed` do not hold the truth; none claims a difference falsely."""
+    truth = 1.05 if file.axes.get("truth") == "known" else 1.0
+    centres = [truth * (1.006 if trial < missed else 1.001) for trial in range(number)]
+    made = {"low": [one - 0.004 for one in centres], "centre": centres, "high": [one + 0.004 for one in centres]}
+    made |= {"pairs": [60.0] * number, "truth": [truth]}
+    return {
+        **{name: Measurement(unit="1", samples=[round(one, 6) for one in samples]) for name, samples in made.items()},
+        "seconds": Measurement(unit="s", samples=[1.5] * number),
+    }
+
+
+def _samples(unit: Unit, centre: float, number: int, noise: float, seed: str = "") -> Measurement:
+    """Return samples around a centre, of that relative standard deviation."""
+    chance = random.Random(f"samples {seed} {centre}")  # noqa: S311 -- made-up samples, no secret
+    return Measurement(unit=unit, samples=[float(f"{centre * chance.gauss(1, noise):.6g}") for _ in range(number)])
 
 
 def write_run(project: Path, *, folder: str = "results", **wishes: Any) -> list[Path]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from reportkit import judge, ruler
 from reportkit.records import Measurement
-from tests.casefiles import case_file
+from tests.casefiles import case_file, provenance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -200,3 +201,69 @@ def test_files_that_are_no_bench_and_those_that_failed_say_nothing() -> None:
     failed = bench(comparison(ours=read(FLAT, 0.1), other=read(FLAT, 0.2)), status="failed", reason="for a test")
     assert all(goal.met is None for goal in ruler.goals([case_file(), failed]))
     assert not math.isnan(ruler.NONE.value)
+
+
+def timed_case(start: int, end: int, run: str = "r1", case: str = "same.a", **phases: float) -> CaseFile:
+    """Return a case that lasted from one second of a minute to another."""
+    moments = [f"2026-11-30T12:00:{second:02}Z" for second in (start, end)]
+    source = msgspec.structs.replace(provenance(started=moments[0]), finished=moments[1])
+    seconds = {phase.strip("_").replace("_", "-"): value for phase, value in phases.items()}
+    return case_file(run=run, case=case, experiment="same", section="controls", provenance=source, phases=seconds)
+
+
+@pytest.mark.parametrize(
+    ("files", "share"),
+    [
+        ([], None),
+        ([timed_case(0, 0, steady_state=1.0)], None),  # No time passed, by the clock of the files.
+        ([timed_case(0, 10, steady_state=9.0)], 0.1),
+        ([timed_case(0, 10, import_=2.0, steady_state=7.0)], 0.1),
+        # Importing again in each process is overhead; the longest import is the one that had to be.
+        ([timed_case(0, 10, import_=2.0, naive=8.0), timed_case(10, 20, import_=1.0, observe=9.0)], 0.05),
+        # What lies between two cases is overhead, and so is a phase that nobody has named.
+        ([timed_case(0, 10, steady_state=10.0), timed_case(30, 40, tidying=10.0)], 0.75),
+        # Files come in any order.
+        ([timed_case(30, 40, memory=10.0), timed_case(0, 10, energy=10.0)], 0.5),
+        # Side by side on two GPUs.
+        ([timed_case(0, 10, steady_state=10.0), timed_case(0, 10, steady_state=10.0)], 0.0),
+        ([timed_case(0, 10)], 1.0),
+    ],
+)
+def test_overhead_is_what_is_left_of_a_run(files: list[CaseFile], share: float | None) -> None:
+    found = ruler.overhead(files)
+
+    assert found == (None if share is None else pytest.approx(share))
+
+
+def test_overhead_is_that_of_the_newest_run_with_enough_cases() -> None:
+    old = [timed_case(n, n + 1, "r1", f"same.{n}", steady_state=0.5) for n in range(10)]
+    new = [timed_case(n, n + 1, "r2", f"same.{n}", steady_state=0.9) for n in range(20, 30)]
+    small = [timed_case(50, 59, "r3", "same.a")]
+
+    assert ruler.newest_run(small) == ()
+    assert ruler.overhead_goal(small).met is None
+    assert ruler.overhead_goal(old).met is False
+    goal = ruler.overhead_goal([*new, *small, *old])
+    assert goal.value == pytest.approx(0.1)
+    assert goal.met is True
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        {**trials([HOLDS]), "high": one(1.0, 1.1)},
+        {**trials([HOLDS]), "truth": one(0.0)},
+        {**comparison(ours=read([1.0], 1.0)), "truth": one(0.0)},
+        comparison(ours=read([0.0], 1.0)),
+        {"ours.ratio": one(1.0), "truth": one(1.0)},
+    ],
+)
+def test_what_a_stranger_made_up_is_no_bench(made: dict[str, Measurement]) -> None:
+    assert not ruler.is_calibration(made)
+    assert not ruler.is_comparison(made)
+
+
+def test_a_timer_without_a_usable_reading_takes_no_part() -> None:
+    made = comparison(ours=read([1.0], 1.0), other=read([0.0, 0.0], 1.0)) | {"third.ratio": one(1.0)}
+
+    assert [timer.name for timer in ruler.timers(made)] == ["ours"]

@@ -240,6 +240,45 @@ def first_calls(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]
     return _spec(chart, height=52 * len(order))
 
 
+def timers(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]:
+    """Return seconds on a logarithmic axis: a row a timer, a shape a workload, hollow where it is off the truth.
+
+    Each row has `row`, `workload`, `time` in seconds, `near` (one of two words) and `shown`.
+    """
+    order = list(dict.fromkeys(str(row["row"]) for row in rows))
+    workloads = list(dict.fromkeys(str(row["workload"]) for row in rows))
+    states = [words["near"], words["far"]]
+    shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(workloads))]
+    fill = alt.Scale(domain=states, range=[TEXT, "transparent"])
+    chart = (
+        alt.Chart(_data(rows))
+        .mark_point(size=60, strokeWidth=1.5, stroke=TEXT, opacity=1)
+        .encode(
+            y=_rows(order, words["rows"]),
+            yOffset=alt.YOffset("workload:N", sort=workloads),
+            x=alt.X(
+                "time:Q",
+                scale=alt.Scale(type="log", nice=False, padding=14),
+                title=words["x"],
+                axis=_axis(words["x"], format="~g", tickCount=5),
+            ),
+            shape=alt.Shape(
+                "workload:N",
+                scale=alt.Scale(domain=workloads, range=shapes),
+                legend=_legend(columns=2, symbolFillColor=TEXT, symbolStrokeColor=TEXT),
+            ),
+            fill=alt.Fill("near:N", scale=fill, legend=None),
+            tooltip=[
+                alt.Tooltip("row:N", title=words["rows"]),
+                alt.Tooltip("workload:N", title=words["workload"]),
+                alt.Tooltip("shown:N", title=words["x"]),
+                alt.Tooltip("near:N", title=" "),
+            ],
+        )
+    )
+    return _spec(chart, height=44 * len(order))
+
+
 def thinned(samples: Sequence[float], most: int = MOST_POINTS) -> list[float]:
     """Return at most `most` of the samples, evenly spaced over the order they were taken in."""
     if len(samples) <= most:

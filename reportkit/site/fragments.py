@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING
 
 from reportkit import judge, lanes
 from reportkit.judge import REASONS, Interval
-from reportkit.plan import PlanError, unknown
+from reportkit.plan import RULER, PlanError, unknown
 from reportkit.quantity import format_seconds
 from reportkit.records import PROTOCOL
 from reportkit.site import charts, lines
 from reportkit.site.edition import DECIDED, Edition, Measured, Timed
-from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, relative
+from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, relative, scroll
+from reportkit.site.ruler import RulerPage
 from reportkit.site.texts import LANGUAGES, Texts
 
 if TYPE_CHECKING:
@@ -78,6 +79,9 @@ class Fragments:
                 "times",
                 "verdict",
             )
+        } | {
+            name: getattr(RulerPage(self.edition, self.texts, self.at), name)
+            for name in ("anchors", "calibration", "goals", "overhead", "timers", "traps")
         }
 
     # -- home
@@ -434,9 +438,11 @@ class Fragments:
     # -- the article
 
     def sections(self) -> Html:
-        """Return the article's sections as a list: number, title, and the verdicts on its claims."""
+        """Return the article's sections as a list: number, title, and the verdicts on its claims with their marks."""
         items = []
         for section in self.edition.article.sections:
+            if section.number == RULER:
+                continue
             verdicts = [self.edition.headline(claim.id) for claim in section.claims]
             items.append(
                 element(
@@ -444,10 +450,15 @@ class Fragments:
                     element(
                         "div",
                         escape(f"{self.texts('article.section', number=section.number)} "),
-                        link(prose(self.texts.sections[section.id]), self.at, f"article/{section.id}.md"),
+                        link(prose(self.texts.sections[section.id]), self.at, lines.page_of(section)),
                         class_="rk-line-head",
                     ),
-                    element("div", join([lines.chip(self.texts, verdict.outcome) for verdict in verdicts], " ")),
+                    element(
+                        "div",
+                        join([lines.chip(self.texts, verdict.outcome) for verdict in verdicts], " "),
+                        escape(" "),
+                        self._marks(verdicts),
+                    ),
                     class_="rk-section",
                 )
             )
@@ -469,7 +480,13 @@ class Fragments:
     def verdict(self, claim: str) -> Html:
         """Return a claim's headline verdict in words, a link to its page."""
         found = self._claim(claim)
-        return link(lines.sentence(self.texts, found, self.edition.headline(claim)), self.at, f"claims/{claim}.md")
+        return link(
+            lines.sentence(
+                self.texts, found, self.edition.headline(claim), checked=found in self.edition.article.checked
+            ),
+            self.at,
+            f"claims/{claim}.md",
+        )
 
     def bound(self, claim: str) -> Html:
         """Return a claim's bound in words."""
@@ -786,11 +803,6 @@ class Fragments:
                 class_="rk-table",
             )
         )
-
-
-def scroll(table: Html) -> Html:
-    """Return a table that scrolls inside itself where the screen is narrower."""
-    return element("div", table, class_="rk-scroll", tabindex="0")
 
 
 def title(page: Path) -> str:

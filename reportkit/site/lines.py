@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from reportkit.claims import SETTING_AXIS, Each, Fact, FirstCall, Ratio, Speedup, Spread
+from reportkit.plan import RULER
 from reportkit.quantity import format_bound, format_interval, format_quantity, format_share
 from reportkit.site.drawing import Domain, domain, draw
-from reportkit.site.markup import NOTHING, Html, element, escape, join, link, prose
+from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from reportkit.claims import Claim, Quantity, Where
     from reportkit.judge import Interval, Outcome, Part, Reason, Verdict
+    from reportkit.plan import Section
     from reportkit.site.edition import Edition
     from reportkit.site.texts import Texts
 
@@ -35,15 +37,22 @@ SIGNS: Mapping[Outcome, str] = {
 _OUTCOME = "OUTCOME"
 _LETTER = 9
 """Pixels that a letter beside a square takes at most."""
+_NARROW = 330
+"""Pixels that a phone leaves for a drawing."""
 _SHARES = ("noise", "ceiling", "dropped", "by", "allowed")
 
 
 def chip(texts: Texts, outcome: Outcome, *, large: bool = False) -> Html:
     """Return the outcome as a word with its sign, in its colour."""
+    return mark(texts(f"outcome.{outcome}"), outcome, large=large)
+
+
+def mark(word: str, outcome: Outcome, *, large: bool = False) -> Html:
+    """Return a word of our own with the sign and the colour of an outcome."""
     return element(
         "span",
         element("span", escape(SIGNS[outcome]), aria_hidden="true"),
-        prose(texts(f"outcome.{outcome}")),
+        prose(word),
         class_=f"rk-chip rk-{outcome}{' rk-chip-large' if large else ''}",
     )
 
@@ -144,7 +153,7 @@ def listed(texts: Texts, words: list[str], between: str = "comma") -> str:
 
 def names(texts: Texts, part: Part) -> list[str]:
     """Return what distinguishes a part: its workload or lane, its precision, both or neither."""
-    label = [texts.name("workload", part.label)] if part.label else []
+    label = [texts.called(part.label)] if part.label else []
     return [*label, *([texts.name(SETTING_AXIS, part.setting)] if part.setting else [])]
 
 
@@ -184,29 +193,28 @@ def unit(quantity: Quantity) -> Literal["s", "x"]:
     return "s" if isinstance(quantity, FirstCall) else "x"
 
 
-def why(texts: Texts, claim: Claim, thing: Verdict | Part) -> str:
+def why(texts: Texts, claim: Claim, thing: Verdict | Part) -> Html:
     """Return the sentence for a verdict's reason; where the interval lies on one side of the bound, on which."""
     low, high = claim.bound.low, claim.bound.high
     apart = disagreeing(thing)
     if apart and thing.reason.code != "depends-on-setting":
+        named = texts.labels["verdict.named"]
         each = [
-            texts("verdict.named", name=listed(texts, names(texts, part)), value=why(texts, claim, part))
-            for part in apart
+            put(named, name=escape(listed(texts, names(texts, part))), value=why(texts, claim, part)) for part in apart
         ]
-        return " ".join(each)
+        return join(each, " ")
     if thing.reason.code == "outside" and thing.interval and claim.bound.kind == "range":
         if high is not None and thing.interval.low >= high:
-            return texts("side.above")
+            return prose(texts("side.above"))
         if low is not None and thing.interval.high <= low:
-            return texts("side.below")
+            return prose(texts("side.below"))
     return reason(texts, thing.reason)
 
 
-def reason(texts: Texts, why: Reason) -> str:
-    """Return the sentence for a reason code, filled with its details."""
+def reason(texts: Texts, why: Reason) -> Html:
+    """Return the sentence for a reason code, filled with its details as they are."""
     details = {
-        key: format_share(float(detail)) if key in _SHARES else str(detail).replace("`", "'")
-        for key, detail in why.details.items()
+        key: format_share(float(detail)) if key in _SHARES else str(detail) for key, detail in why.details.items()
     }
     for key in ("supported", "refuted"):
         if key in details:
@@ -216,16 +224,19 @@ def reason(texts: Texts, why: Reason) -> str:
             details[key] = texts(f"{key}.{details[key]}")
     if f"environment.{details.get('field')}" in texts.labels:
         details["field"] = texts(f"environment.{details['field']}")
-    return texts(f"reason.{why.code}", **details)
+    return fill(texts.labels[f"reason.{why.code}"], **details)
 
 
-def sentence(texts: Texts, claim: Claim, verdict: Verdict, mark: Html | None = None) -> Html:
-    """Return a verdict in one line of words: outcome (or its `mark`), lane, machine, figure, what was claimed."""
-    written = _sentence(texts, claim, verdict)
+def sentence(texts: Texts, claim: Claim, verdict: Verdict, mark: Html | None = None, *, checked: bool = True) -> Html:
+    """Return a verdict in one line of words: outcome (or its `mark`), lane, machine, figure, what was claimed.
+
+    `checked` is False for a claim about the measuring, which the article did not make.
+    """
+    written = _sentence(texts, claim, verdict, "verdict.on-number" if checked else "verdict.on-number-held")
     return Html(written.replace(_OUTCOME, mark or prose(texts(f"outcome.{verdict.outcome}"))))
 
 
-def _sentence(texts: Texts, claim: Claim, verdict: Verdict) -> Html:
+def _sentence(texts: Texts, claim: Claim, verdict: Verdict, on_number: str) -> Html:
     details = {
         "outcome": _OUTCOME,
         "lane": verdict.lane,
@@ -244,7 +255,7 @@ def _sentence(texts: Texts, claim: Claim, verdict: Verdict) -> Html:
         called, of = short(texts, claim.quantity), decider(texts, verdict)
         figure = (f"{called} " if called else "") + figured(seen[0])
         figure = texts("list.aside", first=figure, second=of) if of else figure
-    return prose(texts("verdict.on-number", value=figure, **details))
+    return prose(texts(on_number, value=figure, **details))
 
 
 def _setting_words(texts: Texts, part: Part) -> str:
@@ -279,7 +290,7 @@ def drawing(
         )
         return draw(shown, claim.bound, thing.outcome, scale, size=size, alternative=alternative)
     held, every = facts(thing)
-    named = [] if hasattr(thing, "holds") else [texts.name("workload", one) for one in labels(claim.quantity)]
+    named = [] if hasattr(thing, "holds") else [texts.called(one) for one in labels(claim.quantity)]
     wanted = len(named) or 1
     alternative = (
         texts("drawing.facts", held=held, all=every, outcome=outcome)
@@ -296,32 +307,42 @@ def _squares(thing: Verdict | Part, named: list[str], size: Literal["small", "la
     states += [None] * (len(named) - len(states))
     named = named + [""] * (len(states) - len(named))
     side, gap = (18, 8) if size == "large" else (12, 6)
-    marks, x = [], 1.0
+    # A name each, and more of them than a phone is wide: under one another.
+    stacked = size == "large" and sum(side + 2 * gap + _LETTER * len(name) for name in named) > _NARROW
+    marks, x, y, widest = [], 1.0, 2.0, 0.0
     for name, state in zip(named, states, strict=True):
         mark = [element("title", escape(name))] if name else []
         mark.append(
-            element("rect", x=x, y=2.0, width=side, height=side, class_="rk-square-held" if state else "rk-square")
+            element("rect", x=x, y=y, width=side, height=side, class_="rk-square-held" if state else "rk-square")
         )
         if state is False:
-            near, far = 2 + side * 0.25, 2 + side * 0.75
+            near, far = y + side * 0.25, y + side * 0.75
             mark += [
                 element("line", x1=x + side * 0.25, x2=x + side * 0.75, y1=one, y2=other, class_="rk-cross")
                 for one, other in ((near, far), (far, near))
             ]
         x += side + gap
         if name and size == "large":
-            mark.append(element("text", escape(name), x=x, y=2.0 + side * 0.75))
+            mark.append(element("text", escape(name), x=x, y=y + side * 0.75))
             x += _LETTER * len(name) + gap
         marks.append(element("g", *mark))
+        widest = max(widest, x)
+        if stacked:
+            x, y = 1.0, y + side + gap
     return element(
         "svg",
         *marks,
         class_=f"rk-draw rk-squares rk-{thing.outcome}",
         role="img",
         aria_label=alternative,
-        width=x + 1,
-        height=side + 4,
+        width=min(widest + 1, _NARROW) if stacked else widest + 1,
+        height=y - gap + 2 if stacked else side + 4,
     )
+
+
+def page_of(section: Section) -> str:
+    """Return the page of a section: that on the ruler, or one of the article's."""
+    return "ruler.md" if section.number == RULER else f"article/{section.id}.md"
 
 
 def labels(quantity: Quantity) -> tuple[str, ...]:
@@ -345,7 +366,7 @@ def quantity(texts: Texts, asked: Quantity) -> str:
     """Return in words how a claim is measured."""
     if isinstance(asked, Each):
         part = next(iter(asked.parts.values()))
-        every = listed(texts, [texts.name("workload", label) for label in asked.parts])
+        every = listed(texts, [texts.called(label) for label in asked.parts])
         return texts("quantity.each", part=quantity(texts, part), labels=every)
     if isinstance(asked, Ratio):
         over, under = (_side(texts, side.where, asked) for side in (asked.over, asked.under))
@@ -400,9 +421,10 @@ class Line:
         """Return the line of the claim's headline verdict."""
         verdict = self.edition.headline(claim.id)
         text = self.texts.claims[claim.id]
+        checked = claim in self.edition.article.checked
         figures = [
             value(self.texts, verdict, claim),
-            prose(self.texts("verdict.claimed", bound=bound(self.texts, claim))),
+            prose(self.texts("verdict.claimed" if checked else "verdict.held-to", bound=bound(self.texts, claim))),
         ]
         if claim.bound.kind == "true":
             figures.pop()

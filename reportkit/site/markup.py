@@ -61,7 +61,12 @@ def prose(text: str) -> Html:
 
 def fill(text: str, **details: object) -> Html:
     """Return a sentence of our own with its placeholders filled by texts that may be anyone's: shown as they are."""
-    found = {escape(name): escape(detail) for name, detail in details.items()}
+    return put(text, **{name: escape(detail) for name, detail in details.items()})
+
+
+def put(text: str, **details: Html) -> Html:
+    """Return a sentence of our own with its placeholders filled by what is HTML already."""
+    found = {escape(name): detail for name, detail in details.items()}
     return Html(re.sub(r"&#123;(.+?)&#125;", lambda match: found[Html(match[1])], prose(text)))
 
 
@@ -99,6 +104,11 @@ def _value(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}".rstrip("0").rstrip(".")
     return "".join(character if character in _SAFE_IN_QUOTES else _shown(character) for character in str(value))
+
+
+def scroll(table: Html) -> Html:
+    """Return a table that scrolls inside itself where the screen is narrower."""
+    return element("div", table, class_="rk-scroll", tabindex="0")
 
 
 def link(text: Html, at: str, to: str, **attributes: str) -> Html:

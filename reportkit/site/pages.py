@@ -9,14 +9,15 @@ import json
 import re
 import statistics
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from reportkit.claims import Each, Fact, FirstCall, Ratio, Speedup, Spread
 from reportkit.judge import Interval
-from reportkit.quantity import format_seconds
+from reportkit.plan import RULER
+from reportkit.quantity import format_quantity, format_seconds, format_share
 from reportkit.site import charts, lines
-from reportkit.site.fragments import FIRST_CALL, LOADING, Fragments, scroll
-from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, relative
+from reportkit.site.fragments import FIRST_CALL, LOADING, Fragments
+from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, relative, scroll
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +36,9 @@ RAW = "data"
 _ERROR = re.compile(r"\w*(Error|Exception|Warning)\b")
 _SHORT = 200
 _FILE_FIGURES = ("claim.eager", "claim.compiled", "claim.speedup", "claim.first", "claim.loading")
-_FIGURES = ("ledger.value", "ledger.bound", *_FILE_FIGURES)
+_PASSES = ("claim.launches", "claim.busy", "claim.allocated", "claim.reserved", "claim.energy")
+"""What few files have: a column is there only where one does."""
+_FIGURES = ("ledger.value", "ledger.bound", *_FILE_FIGURES, *_PASSES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,12 +194,14 @@ class _ClaimPage:
                     "p",
                     link(
                         prose(
-                            self.texts(
+                            self.texts.sections[self.section.id]
+                            if self.section.number == RULER
+                            else self.texts(
                                 "claim.section", number=self.section.number, title=self.texts.sections[self.section.id]
                             )
                         ),
                         self.at,
-                        f"article/{self.section.id}.md",
+                        lines.page_of(self.section),
                     ),
                     class_="rk-above",
                 ),
@@ -226,16 +231,23 @@ class _ClaimPage:
         parts = [
             element(
                 "div",
-                lines.sentence(self.texts, self.claim, verdict, lines.chip(self.texts, verdict.outcome, large=True)),
+                lines.sentence(
+                    self.texts,
+                    self.claim,
+                    verdict,
+                    lines.chip(self.texts, verdict.outcome, large=True),
+                    checked=self.section.number != RULER,
+                ),
                 escape(" "),
                 lines.flags(self.texts, verdict),
                 class_="rk-verdict",
             ),
             *self._drawings(verdict),
-            element("p", prose(lines.why(self.texts, self.claim, verdict)), class_="rk-why"),
+            element("p", lines.why(self.texts, self.claim, verdict), class_="rk-why"),
             self._seen(verdict),
         ]
-        if verdict.machine and self.claim.bound.kind in {"range", "outside"}:
+        article = self.section.number != RULER
+        if article and verdict.machine and self.claim.bound.kind in {"range", "outside"}:
             parts.append(
                 element("p", prose(self.texts("claim.article-machine", machine=verdict.machine)), class_="rk-small")
             )
@@ -306,9 +318,7 @@ class _ClaimPage:
                     element("td", lines.chip(self.texts, verdict.outcome)),
                     element("td", lines.drawing(self.texts, self.claim, verdict, scale), class_="rk-cell-drawing"),
                     element("td", lines.value(self.texts, verdict, self.claim) or escape("\u2013"), class_="rk-number"),
-                    element(
-                        "td", prose(lines.why(self.texts, self.claim, verdict)), escape(" "), fill, class_="rk-reason"
-                    ),
+                    element("td", lines.why(self.texts, self.claim, verdict), escape(" "), fill, class_="rk-reason"),
                 )
             )
         head = ("ledger.lane", "ledger.machine", "ledger.verdict", "ledger.drawing", "ledger.value", "claim.why")
@@ -344,7 +354,7 @@ class _ClaimPage:
                 element("td", lines.chip(self.texts, part.outcome)),
                 element("td", lines.drawing(self.texts, self.claim, part, scale), class_="rk-cell-drawing"),
                 element("td", lines.value(self.texts, part, self.claim) or escape("\u2013"), class_="rk-number"),
-                element("td", prose(lines.why(self.texts, self.claim, part)), class_="rk-reason"),
+                element("td", lines.why(self.texts, self.claim, part), class_="rk-reason"),
             )
             for part in verdict.parts
         ]
@@ -450,7 +460,7 @@ class _ClaimPage:
         if not files:
             return [element("p", prose(self.texts("claim.no-files")), class_="rk-none")]
         rows = [(stored, self._file_figures(stored)) for stored in files]
-        used = [key for key in _FILE_FIGURES if any(figures[key] for _, figures in rows)]
+        used = [key for key in (*_FILE_FIGURES, *_PASSES) if any(figures[key] for _, figures in rows)]
         tables = self._by_place(
             ("claim.case", "claim.date", *used, "claim.raw"),
             [(stored.file, self._file_row(stored, [figures[key] for key in used])) for stored, figures in rows],
@@ -488,7 +498,7 @@ class _ClaimPage:
         intervals = (seen.eager, seen.compiled, seen.speedup) if seen else (None, None, None)
         figures = [lines.number(interval) if interval else NOTHING for interval in intervals]
         figures += [escape(_median(call.samples)) if call else NOTHING for call in calls]
-        return dict(zip(_FILE_FIGURES, figures, strict=True))
+        return dict(zip(_FILE_FIGURES, figures, strict=True)) | _passes(stored.file)
 
     def _file_row(self, stored: Stored, figures: list[Html]) -> Html:
         file = stored.file
@@ -650,6 +660,38 @@ def _simple(claim: Claim) -> list[Speedup | FirstCall | Spread | Fact]:
     for part in quantity.parts.values() if isinstance(quantity, Each) else (quantity,):
         found += [part.over, part.under] if isinstance(part, Ratio) else [part]
     return found
+
+
+def _passes(file: CaseFile) -> dict[str, Html]:
+    """Return launches, busy share, peak memory and energy of a call, eager then compiled, as far as they are there."""
+    sides = ("eager", "compiled")
+    launches, memory = file.launches or {}, file.memory or {}
+    found = {
+        "claim.launches": [_amount(launches.get(side), "1") for side in sides],
+        "claim.busy": [_busy(file, side) for side in sides],
+        "claim.allocated": [_amount(memory.get(f"{side}_allocated"), "B") for side in sides],
+        "claim.reserved": [_amount(memory.get(f"{side}_reserved"), "B") for side in sides],
+        "claim.energy": [_amount(_middle(file, f"{side}_energy"), "J") for side in sides],
+    }
+    return {
+        key: escape(" / ".join(one or "\u2013" for one in both)) if any(both) else NOTHING
+        for key, both in found.items()
+    }
+
+
+def _amount(value: float | None, unit: Literal["B", "J", "1"]) -> str:
+    return "" if value is None else format_quantity(Interval(low=value, centre=value, high=value, unit=unit))
+
+
+def _busy(file: CaseFile, side: str) -> str:
+    """Return the share of a call's wall time in which the GPU was busy; kernels side by side fill it once."""
+    busy, wall = _middle(file, f"{side}_busy"), _middle(file, f"{side}_wall")
+    return format_share(min(1.0, busy / wall)) if busy is not None and wall else ""
+
+
+def _middle(file: CaseFile, name: str) -> float | None:
+    found = file.measurements.get(name)
+    return statistics.median(found.samples) if found else None
 
 
 def _median(times: list[float]) -> str:

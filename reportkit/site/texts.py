@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from reportkit.claims import SETTING_AXIS
+from reportkit.claims import SETTING_AXIS, Each
 from reportkit.judge import REASONS, Criteria
 from reportkit.plan import PlanError
 
@@ -77,6 +77,10 @@ class Texts:
         """Return what a value of an axis is called, or the value where it has no name of its own."""
         return self.names.get(axis, {}).get(str(value), str(value))
 
+    def called(self, label: str) -> str:
+        """Return what a part of a claim is called, whichever axis its label is a value of."""
+        return next((names[label] for names in self.names.values() if label in names), label)
+
 
 def load_texts(project: Path, article: Article) -> dict[str, Texts]:
     """Return the words of every language.
@@ -118,13 +122,16 @@ def _texts(data: Mapping[str, Any], article: Article, language: str, labels: Map
 
 
 def _named(claim: Claim) -> set[tuple[str, str]]:
-    """Return the axis values that pages about a claim must call by name: its workloads and settings."""
+    """Return the axis values that pages about a claim must call by name: its workloads, settings and labels."""
     named = {(SETTING_AXIS, setting) for setting in claim.settings}
     for where in claim.quantity.cases():
         for axis in ("workload", SETTING_AXIS):
             value = where.axes.get(axis)
             if value is not None:
                 named |= {(axis, str(one)) for one in (value if isinstance(value, tuple) else (value,))}
+    if isinstance(claim.quantity, Each):
+        for label, part in claim.quantity.parts.items():
+            named |= {(axis, label) for where in part.cases() for axis, value in where.axes.items() if value == label}
     return named
 
 

@@ -27,6 +27,8 @@ PAGES = (
     "article/benchmarks",
     "article/questions",
     "ledger",
+    "ruler",
+    "claims/traps-refused",
     "claims/table-resnet50",
     "claims/cache-new-in-2.5",
     "claims/bert-compile-costly",
@@ -36,7 +38,7 @@ PAGES = (
     "decisions/index",
     "decisions/0001-paired-median-ratio",
 )
-SHOWN = ("index", "article/benchmarks", "ledger", "claims/table-resnet50")
+SHOWN = ("index", "article/benchmarks", "ledger", "ruler", "claims/table-resnet50")
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
@@ -233,4 +235,27 @@ def test_a_chart_can_be_asked_for_its_values(browser: Browser, full: Built) -> N
     watched.page.wait_for_selector("#vg-tooltip-element.visible")
     assert "ResNet-50" in watched.page.inner_text("#vg-tooltip-element")
     watched.page.close()
+    assert not watched.troubles
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_ruler_works_on_a_phone(browser: Browser, full: Built, language: str) -> None:
+    watched = Watched(browser, 390, "dark", full.site.as_uri())
+    page = watched.page
+    page.goto(address(full, "ruler", language))
+    watched.settle()
+    folds = page.locator("details.rk-more")
+    for place in range(folds.count()):
+        folds.nth(place).evaluate("fold => { fold.open = true; }")
+    watched.settle()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    # A table that is too wide scrolls inside itself, and can be reached by keyboard to do so.
+    wide = page.locator(".rk-scroll").evaluate_all("all => all.filter(one => one.scrollWidth > one.clientWidth)")
+    assert wide
+    assert page.locator(".rk-scroll:not([tabindex])").count() == 0
+    # Everything a drawing or a chart shows has a name; what is met or missed is a word.
+    assert page.locator("svg[role=img]:not([aria-label])").count() == 0
+    for word in page.locator(".rk-ruler .rk-chip").all_inner_texts():
+        assert len(word.strip()) > 1
+    page.close()
     assert not watched.troubles

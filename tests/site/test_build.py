@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from experiments import ARTICLE
+from reportkit import records
 from reportkit.digest import digests
-from tests.casefiles import write_run
+from reportkit.records import Finding, Measurement, Scalar
+from tests.casefiles import changed, run_files, write_run
 from tests.site.conftest import HOSTILE, report
 
 if TYPE_CHECKING:
@@ -240,6 +242,88 @@ def test_home_names_each_precision_and_lists_the_claims(full: Built) -> None:
     assert "of 9 claims measured" in shown
     for claim in ARTICLE.checked:
         assert f'href="claims/{claim.id}.html"' in full.page("index.html")
+    assert 'href="claims/no-difference.html"' not in full.page("index.html")
+
+
+def test_the_ruler_has_every_part_in_both_languages(full: Built, empty: Built) -> None:
+    for language in ("", "zh/"):
+        page, nothing = full.page(f"{language}ruler.html"), empty.page(f"{language}ruler.html")
+        for part in ("controls", "traps", "timers", "calibration", "overhead", "anchors"):
+            assert f'id="{part}"' in page
+            assert f'id="{part}"' in nothing
+        assert page.count('class="rk-chart"') == 1
+        # Traps, overhead and anchors are filled by a run of the section, the benches by their own session.
+        assert words(nothing).count('nox -s "experiments(2.5)" report -- controls') == 3
+        assert words(nothing).count("nox -s bench report") == 2
+        for claim in ARTICLE.claims:
+            assert (f'href="claims/{claim.id}.html"' in page) == (claim not in ARTICLE.checked)
+    assert "All goals met." in words(full.page("ruler.html"))
+    assert "Not measured yet." in words(empty.page("ruler.html"))
+    assert "overhead of a run" not in words(empty.page("ruler.html"))
+    assert '<a href="../ruler.html">' in full.page("claims/no-difference.html")
+    assert "held to 0.99 to 1.01" in words(full.page("claims/no-difference.html"))
+
+
+def test_what_one_lane_lacks_for_a_comparison_has_its_command(make_project: MakeProject) -> None:
+    project = make_project("one-lane")
+    write_run(project, digests=digests(ARTICLE))
+    built = report(project)
+    assert (built.code, built.errors) == (0, "")
+    page = words(built.page("claims/cache-new-in-2.5.html"))
+    assert 'It compares with lane 2.4, which was not measured on this machine. nox -s "experiments(2.4)" --' in page
+    assert "-- cache-new-in-2.5" in page
+
+
+def test_a_refuted_finding_says_in_one_line_what_error_it_met(make_project: MakeProject) -> None:
+    project, now = make_project("refuted"), digests(ARTICLE)
+    evidence: dict[str, Scalar | None] = {"accepted": True, "forward": "TypeError: got `torch_compile` <b>"}
+    for file in run_files(digests=now, only="from-pretrained"):
+        finding = Finding(holds=False, evidence=evidence)
+        records.write(project / "results", changed(file, findings={"flag-compiles": finding}))
+    built = report(project)
+    assert (built.code, built.errors) == (0, "")
+    seen = re.search(r'<p class="rk-seen">(.*?)</p>', built.page("claims/q3-from-pretrained.html"))
+    assert seen
+    assert words(seen[1]) == "What was seen: forward TypeError: got `torch_compile` <b>"
+
+
+def test_the_article_index_marks_what_rests_on_a_local_run(smoke: Built) -> None:
+    rows = re.findall(r'<li class="rk-section">(.*?)</li>', smoke.page("article/index.html"), re.DOTALL)
+    assert len(rows) == len(ARTICLE.sections) - 1
+    assert ">local<" in rows[-1]
+    assert ">smoke<" in rows[-1]
+
+
+def test_a_case_table_has_launches_memory_and_energy_only_where_a_file_has_them(
+    full: Built, make_project: MakeProject
+) -> None:
+    heads = ("launches a call", "GPU busy", "peak memory, allocated", "peak memory, reserved", "energy a call")
+    assert not any(head in words(full.page("claims/table-bert.html")) for head in heads)
+    project = make_project("passes")
+    extra = {
+        "eager_busy": Measurement(unit="s", samples=[0.006]),
+        "compiled_busy": Measurement(unit="s", samples=[0.009]),
+        "eager_energy": Measurement(unit="J", samples=[5.6789, 5.6789]),
+        "compiled_energy": Measurement(unit="J", samples=[0.0123456]),
+    }
+    for file in run_files(digests=digests(ARTICLE), only="table.resnet50-d"):
+        records.write(
+            project / "results",
+            changed(
+                file,
+                measurements=file.measurements | (extra if "eager_wall" in file.measurements else {}),
+                launches={"eager": 612, "eager_least": 612, "compiled": 48, "compiled_least": 48},
+                memory={"eager_allocated": 1_610_612_736, "compiled_allocated": 734_003_200},
+            ),
+        )
+    built = report(project)
+    assert (built.code, built.errors) == (0, "")
+    page = words(built.page("claims/table-resnet50.html"))
+    assert "612 / 48" in page
+    assert "1.50 GiB / 700 MiB" in page
+    assert "5.68 J / 12.3 mJ" in page
+    assert re.search(r"4\d % / 100 %", page)
+    assert "peak memory, reserved" not in page
 
 
 def test_settings_that_differ_between_files_are_told_apart(full: Built) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,7 +12,6 @@ from experiments import ARTICLE
 from reportkit.judge import Criteria, Interval, Outcome, Part, Reason, Verdict
 from reportkit.site import lines, texts
 from reportkit.site.edition import Edition
-from reportkit.site.markup import prose
 from tests.site.conftest import HOSTILE, ROOT
 
 LANGUAGES = texts.load_texts(ROOT, ARTICLE)
@@ -121,7 +122,7 @@ def test_what_disagrees_is_drawn_twice() -> None:
     made = lines.Line(edition(DEPENDS), LANGUAGES["en"], "index.md")(CLAIM)
     assert made.count("<circle") == 2
     assert lines.reason(LANGUAGES["en"], DEPENDS.reason) == (
-        "It depends on the precision: supported under TF32 matmuls, refuted under default precision."
+        "It depends on the precision&#58; supported under TF32 matmuls, refuted under default precision."
     )
 
 
@@ -170,14 +171,17 @@ def test_smoke_never_speaks_where_full_does() -> None:
 
 def test_a_strangers_reason_stays_text() -> None:
     why = Reason(code="failed", details={"case": "c", "status": "crashed", "message": HOSTILE})
-    shown = prose(lines.reason(LANGUAGES["en"], why))
+    shown = lines.reason(LANGUAGES["en"], why)
     assert not set("<>{}*[]`") & set(shown)
+    assert HOSTILE.replace("\u202e", "\ufffd") in html.unescape(shown)  # Backticks too: a message is shown as it is.
 
 
 def test_the_side_of_the_bound_is_told() -> None:
-    assert lines.why(LANGUAGES["en"], CLAIM, REFUTED) == "The whole interval lies above the bound: more than claimed."
+    assert (
+        lines.why(LANGUAGES["en"], CLAIM, REFUTED) == "The whole interval lies above the bound&#58; more than claimed."
+    )
     slow = replace(REFUTED, interval=Interval(low=1.1, centre=1.2, high=1.3))
-    assert lines.why(LANGUAGES["en"], CLAIM, slow) == "The whole interval lies below the bound: less than claimed."
+    assert lines.why(LANGUAGES["en"], CLAIM, slow) == "The whole interval lies below the bound&#58; less than claimed."
 
 
 def test_a_refuted_setting_is_not_hidden_by_an_undecided_one() -> None:
@@ -191,7 +195,7 @@ def test_a_refuted_setting_is_not_hidden_by_an_undecided_one() -> None:
     assert shown.count("rk-setting") == 2
     assert shown.index("default precision") < shown.index("refuted") < shown.index("1.30x") < shown.index("TF32")
     words = lines.why(LANGUAGES["en"], CLAIM, undecided)
-    assert words.startswith("default precision: The whole interval lies below the bound")
+    assert words.startswith("default precision&#58; The whole interval lies below the bound")
 
 
 @pytest.mark.parametrize(
@@ -214,3 +218,32 @@ def test_a_legend_explains_what_is_drawn_and_no_more() -> None:
     assert "band" not in squares
     assert "square" not in bars
     assert "band" in bars
+
+
+def test_large_squares_have_their_names_beside_them() -> None:
+    made = lines.drawing(LANGUAGES["en"], FACT, UNMEASURED, lines.scale_of(edition(), FACT), "large")
+    assert re.findall(r"<text[^>]*>([^<]*)</text>", made) == ["ResNet&#45;50", "BERT&#45;base"]
+    assert made.count('y="2"') == 2  # Beside one another: a phone has room for two short names.
+    traps = next(claim for claim in ARTICLE.claims if claim.id == "traps-refused")
+    verdict = replace(UNMEASURED, claim=traps.id, bound=traps.bound)
+    stacked = lines.drawing(LANGUAGES["en"], traps, verdict, lines.scale_of(edition(), traps), "large")
+    places = re.findall(r'<rect x="1" y="(\d+)"', stacked)
+    assert len(places) == len(set(places)) == 5
+    assert "Result cached between calls</text>" in stacked
+
+
+def test_a_square_alone_has_no_name() -> None:
+    found = next(claim for claim in ARTICLE.claims if claim.id == "traps-refused-gpu")
+    part = Part(
+        label="",
+        setting=None,
+        outcome="refuted",
+        reason=Reason(code="finding-fails"),
+        interval=None,
+        holds=False,
+        files=(),
+    )
+    made = lines.drawing(LANGUAGES["en"], found, part, lines.scale_of(edition(), found), "large")
+    assert "<text" not in made
+    assert made.count("rk-cross") == 2
+    assert 'aria-label="0 of 1 findings as claimed. refuted."' in made

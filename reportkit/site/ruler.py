@@ -1,0 +1,534 @@
+"""What the page on the ruler shows: goals, traps, other timers, calibration, overhead, anchors.
+
+A case is known by its experiment's kind and by what it measured, so that this knows no article.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from reportkit import ruler
+from reportkit.claims import Each, Fact, Speedup
+from reportkit.judge import Interval
+from reportkit.quantity import format_number, format_ratio, format_seconds, format_share
+from reportkit.site import charts, lines
+from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, prose, scroll
+from reportkit.site.texts import LANGUAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from reportkit.judge import Observation, Outcome
+    from reportkit.records import CaseFile
+    from reportkit.ruler import Goal, Share, Timer
+    from reportkit.site.edition import Edition, Measured
+    from reportkit.site.texts import Texts
+
+COPIED = {"full": 256 << 20, "smoke": 16 << 20}
+"""Bytes that the anchor `copy` reads, and writes again, by scale."""
+
+NAIVE = ("naive_eager", "naive_compiled")
+BREAKS = "naive_graph_breaks"
+REFUSED = "refused"
+"""The finding of a trap that says whether ours refused it; its evidence `reason` says why."""
+
+_MET: dict[bool | None, Outcome] = {True: "supported", False: "refuted", None: "not-measured"}
+_GOALS = ("coverage-aa", "coverage-known", "false-differences", "timers", "overhead")
+"""What the page must have measured; `timers` stands for every goal about them."""
+
+
+@dataclass(frozen=True)
+class RulerPage:
+    """The fragments of the page on the ruler in one language."""
+
+    edition: Edition
+    texts: Texts
+    at: str
+
+    # -- goals
+
+    def goals(self) -> Html:
+        """Return in one computed sentence which goals are missed, and which are not measured yet."""
+        speaking = [one for one in self._places if not (one.contributed and one.scale == "full")]
+        found = [(place, goal) for place in speaking for goal in self._goals(place)]
+        missed = [self._missed(place, goal) for place, goal in found if goal.met is False]
+        known = {_group(goal) for _, goal in found if goal.met is not None}
+        unknown = [self.texts(f"goal.{name}") for name in _GOALS if name not in known]
+        if not known:
+            said = [prose(self.texts("goals.none"))]
+        elif not missed and not unknown:
+            said = [prose(self.texts("goals.all-met"))]
+        else:
+            parts = (("goals.missed", missed), ("goals.open", unknown))
+            said = [
+                fill(self.texts.labels[key], goals=lines.listed(self.texts, names, "semicolon"))
+                for key, names in parts
+                if names
+            ]
+        between = " " if self.texts.language == LANGUAGES[0] else ""  # Chinese full stops bring their own.
+        return element("p", join(said, between), class_=f"rk-goals{' rk-damage' if missed else ''}", role="note")
+
+    def _goals(self, place: Measured) -> list[Goal]:
+        """Return every goal of a place that has anything to say about it."""
+        benches = [one.stored.file for one in self._seen(place) if one.problem is None]
+        overhead = ruler.overhead_goal(stored.file for stored in place.files)
+        found = [*ruler.goals(benches), overhead]
+        return [goal for goal in found if goal.value is not None or goal.met is not None]
+
+    def _missed(self, place: Measured, goal: Goal) -> str:
+        where = [place.lane, place.machine, *([self.texts("flag.smoke")] if place.scale == "smoke" else [])]
+        details = {"goal": self._goal_name(goal), "value": _goal_value(goal), "wanted": self._wanted(goal)}
+        return self.texts("goals.one-missed", place=lines.listed(self.texts, where), **details)
+
+    def _goal_name(self, goal: Goal) -> str:
+        kind, _, which = goal.id.partition("-")
+        if kind == "fastest":
+            return self.texts("goal.fastest", workload=self.texts.name("workload", which))
+        if kind == "rival":
+            workload = self.texts.name("workload", ruler.AIMS.launch_bound)
+            return self.texts("goal.rival", timer=self._timer(which), workload=workload)
+        return self.texts(f"goal.{goal.id}")
+
+    def _wanted(self, goal: Goal) -> str:
+        factor, unit = (1, "x") if _group(goal) == "timers" else (100, " %")
+        low, high = ("" if end is None else format_number(end * factor) for end in (goal.least, goal.most))
+        if low and high:
+            return self.texts("bound.between", low=low, high=high, unit=unit)
+        if low:
+            return self.texts("bound.at-least", low=low, unit=unit)
+        return self.texts("bound.at-most", high=high, unit=unit)
+
+    def _goal_table(self, goals: Iterable[Goal]) -> Html:
+        """Return goals with what was found, what was wanted, and whether that is met, in a word."""
+        rows = [
+            element(
+                "tr",
+                element("th", escape(self._goal_name(goal)), scope="row"),
+                element("td", escape(_goal_value(goal)), class_="rk-number"),
+                element("td", escape(self._wanted(goal)), class_="rk-number"),
+                element("td", self._met(goal)),
+            )
+            for goal in goals
+        ]
+        return self._table(("goal", "goal-value", "goal-wanted", "goal-met"), rows) if rows else NOTHING
+
+    def _met(self, goal: Goal) -> Html:
+        word = {True: "goals.met", False: "goals.not-met", None: "goals.too-little"}[goal.met]
+        return lines.mark(self.texts(word), _MET[goal.met])
+
+    # -- traps
+
+    def traps(self) -> Html:
+        """Return each trap: what a naive timer says of it, what is true, and what ours says."""
+        traps = {e.id for e in self.edition.article.experiments if e.kind == "trap"}
+        head = ("trap", "naive", "truth", "ours")
+        tables = []
+        for place in self._places:
+            rows = [self._trap(one) for one in self._seen(place) if one.stored.file.experiment in traps]
+            if rows:
+                tables.append((place, self._table(head, rows)))
+        return self._folded(tables) or self._none("controls")
+
+    def _trap(self, one: Observation) -> Html:
+        file = one.stored.file
+        value = file.axes.get("trap", file.case)
+        return element(
+            "tr",
+            element("th", escape(self.texts.name("trap", value)), scope="row", class_="rk-name"),
+            element("td", self._naive(file), class_="rk-number"),
+            element("td", self._truth(file), class_="rk-number rk-truth"),
+            element("td", self._ours(one), class_="rk-ours"),
+        )
+
+    def _naive(self, file: CaseFile) -> Html:
+        """Return what the naive timer says: its count of breaks where that is the trap, else its ratio."""
+        if BREAKS in file.measurements:
+            return prose(self.texts("ruler.breaks", count=f"{file.measurements[BREAKS].samples[0]:.0f}"))
+        if not all(name in file.measurements for name in NAIVE):
+            return escape("\u2013")
+        eager, compiled = (median(file.measurements[name].samples) for name in NAIVE)
+        return escape(_ratio(eager / compiled)) if compiled > 0 else escape("\u2013")
+
+    def _truth(self, file: CaseFile) -> Html:
+        """Return what is true by construction, as the claims have it: a ratio, or that there is nothing to compare."""
+        for claim in self.edition.article.claims:
+            parts = claim.quantity.parts.values() if isinstance(claim.quantity, Each) else (claim.quantity,)
+            for part in parts:
+                if not isinstance(part, Fact | Speedup) or part.where.experiment != file.experiment:
+                    continue
+                if any(file.axes.get(axis) != value for axis, value in part.where.axes.items()):
+                    continue
+                low, high = claim.bound.low, claim.bound.high
+                if isinstance(part, Speedup) and low is not None and high is not None:
+                    return escape(_ratio((low + high) / 2))
+                return prose(self.texts("ruler.not-comparable"))
+        return escape("\u2013")
+
+    def _ours(self, one: Observation) -> Html:
+        """Return what ours says: a refusal with its reason, an interval, or why there is neither."""
+        file = one.stored.file
+        finding = file.findings.get(REFUSED)
+        marks = self._marks_of(one)
+        if file.status != "complete":
+            status = self.texts(f"status.{file.status}")
+            shown = fill(self.texts.labels["verdict.named"], name=status, value=file.reason or "")
+        elif finding and finding.holds:
+            reason = str(finding.evidence.get("reason") or "").removeprefix("Refused: ")
+            shown = fill(self.texts.labels["ruler.refused"], reason=reason)
+        elif one.speedup is not None:
+            shown = lines.number(one.speedup)
+        else:
+            shown = lines.reason(self.texts, one.problem) if one.problem else escape("\u2013")
+        return join([shown, marks], " ") if marks else shown
+
+    # -- other timers
+
+    def timers(self) -> Html:
+        """Return, for each workload, what every timer reports and what it costs, and a chart of the cost."""
+        tables = []
+        chart = NOTHING
+        for place in self._places:
+            compared = [one for one in self._seen(place) if ruler.is_comparison(one.stored.file.measurements)]
+            blocks = [self._comparison(one) for one in compared]
+            if not blocks:
+                continue
+            races = [g for g in self._goals(place) if _group(g) == "timers"]
+            chart = chart or self._timer_chart(place, compared)
+            tables.append(
+                (place, join([self._goal_table(races), *blocks, self._failed(self._seen(place), "workload")]))
+            )
+        return join([chart, self._folded(tables)]) if tables else self._none(None)
+
+    def _comparison(self, one: Observation) -> Html:
+        measurements = one.stored.file.measurements
+        head = ("timer", "reported", "own-error", "cost", "to-precision")
+        rows = [
+            element(
+                "tr",
+                element("th", escape(self._timer(timer.name)), scope="row"),
+                element("td", self._reported(timer), class_="rk-number"),
+                element("td", _error(timer.error), class_="rk-number"),
+                element("td", escape(_seconds(timer.cost)), class_="rk-number"),
+                element("td", escape(_seconds(timer.seconds)), class_="rk-number"),
+            )
+            for timer in ruler.timers(measurements)
+        ]
+        name = self.texts.name("workload", one.stored.file.axes.get("workload", one.case))
+        truth = _ratio(ruler.truth_of(measurements))
+        lead = fill(self.texts.labels["ruler.workload"], workload=name, truth=truth)
+        return join([element("p", lead, escape(" "), self._marks_of(one)), self._table(head, rows)])
+
+    def _reported(self, timer: Timer) -> Html:
+        parts = [
+            element("strong", escape(_ratio(timer.ratio))),
+            element("span", escape(f"\u00b1{format_share(timer.deviation)}"), class_="rk-ends"),
+        ]
+        if not timer.in_the_running:
+            off = self.texts("ruler.off", by=format_share(abs(timer.bias)))
+            parts.append(element("span", prose(off), class_="rk-of"))
+        return join(parts, " ")
+
+    def _timer_chart(self, place: Measured, compared: Sequence[Observation]) -> Html:
+        rows: list[charts.Row] = [
+            {
+                "row": self._timer(timer.name),
+                "workload": self.texts.name("workload", one.stored.file.axes.get("workload", one.case)),
+                "time": float(f"{timer.seconds:.3g}"),
+                "near": self.texts("ruler.near" if timer.in_the_running else "ruler.far"),
+                "shown": _seconds(timer.seconds),
+            }
+            for one in compared
+            for timer in ruler.timers(one.stored.file.measurements)
+        ]
+        words = {
+            "rows": self.texts("ruler.timer"),
+            "workload": self.texts("chart.workload"),
+            "x": self.texts("ruler.chart-x", precision=format_share(ruler.AIMS.precision)),
+            "near": self.texts("ruler.near"),
+            "far": self.texts("ruler.far"),
+        }
+        chart = charts.Chart(
+            id="timers",
+            title=self.texts("ruler.chart-title", lane=place.lane, machine=place.machine),
+            description=self.texts("ruler.chart-description"),
+            spec=charts.timers(rows, words),
+            table=charts.table(
+                [tuple(str(row[key]) for key in ("row", "workload", "shown", "near")) for row in rows],
+                [words["rows"], words["workload"], words["x"], self.texts("ruler.truth")],
+            ),
+            note=self.texts("ruler.hollow", bias=format_share(ruler.AIMS.bias)) + self._chart_marks(place),
+        )
+        return charts.figure(chart, self.texts("chart.data"))
+
+    def _chart_marks(self, place: Measured) -> str:
+        """Return the marks of a place and what they mean, as the end of a chart's note."""
+        named = [
+            self.texts("verdict.named", name=self.texts(f"flag.{flag}"), value=self.texts(f"flag.{flag}-means"))
+            for flag in _flags(place)
+        ]
+        return f" {lines.listed(self.texts, named, 'semicolon')}" if named else ""
+
+    def _timer(self, name: str) -> str:
+        """Return what a timer is called; one that nobody knows by its own name."""
+        return self.texts.labels.get(f"timer.{name}", name)
+
+    # -- calibration
+
+    def calibration(self) -> Html:
+        """Return how often intervals hold the truth, by truth and noise, and whether that is enough."""
+        head = ("true-ratio", "noise", "trials", "coverage", "false", "pairs", "trial-time")
+        tables = []
+        for place in self._places:
+            seen = self._seen(place)
+            rows = [self._trials(one) for one in seen if ruler.is_calibration(one.stored.file.measurements)]
+            if rows:
+                goals = [goal for goal in self._goals(place) if _group(goal) in _GOALS[:3]]
+                tables.append(
+                    (place, join([self._goal_table(goals), self._table(head, rows), self._failed(seen, "noise")]))
+                )
+        return self._folded(tables) or self._none(None)
+
+    def _trials(self, one: Observation) -> Html:
+        file = one.stored.file
+        measurements = file.measurements
+        held, false = ruler.coverage(measurements), ruler.false_differences(measurements)
+        noise = self.texts.name("noise", file.axes.get("noise", file.case))
+        pairs, seconds = (measurements.get(name) for name in ("pairs", "seconds"))
+        marks = self._marks_of(one)
+        return element(
+            "tr",
+            element("th", escape(_ratio(ruler.truth_of(measurements))), escape(" "), marks, scope="row"),
+            element("td", escape(noise)),
+            element("td", escape(held.of), class_="rk-number"),
+            element("td", _share(held), class_="rk-number"),
+            element("td", _share(false) if false.of else escape("\u2013"), class_="rk-number"),
+            element("td", escape(f"{median(pairs.samples):.0f}" if pairs else "\u2013"), class_="rk-number"),
+            element("td", escape(_seconds(median(seconds.samples)) if seconds else "\u2013"), class_="rk-number"),
+        )
+
+    # -- overhead
+
+    def overhead(self) -> Html:
+        """Return what share of the newest run's time was not spent on measuring, by machine and lane."""
+        head = ("lane", "machine", "run-date", "cases", "overhead", "goal-wanted", "goal-met")
+        rows = []
+        for place in self._places:
+            files = ruler.newest_run(stored.file for stored in place.files)
+            goal = ruler.overhead_goal(files)
+            if goal.value is not None:
+                rows.append(
+                    element(
+                        "tr",
+                        *self._place_cells(place),
+                        element("td", escape(files[0].provenance.started[:10]), class_="rk-nowrap"),
+                        element("td", escape(len(files)), class_="rk-number"),
+                        element("td", element("strong", escape(_goal_value(goal))), class_="rk-number"),
+                        element("td", escape(self._wanted(goal)), class_="rk-number"),
+                        element("td", self._met(goal)),
+                    )
+                )
+        return self._table(head, rows) if rows else self._none("controls")
+
+    # -- anchors
+
+    def anchors(self) -> Html:
+        """Return what every run measures besides, by machine and lane, and what it is good for."""
+        rule = prose(self.texts("ruler.anchors-rule", share=format_share(self.edition.criteria.anchor_agreement)))
+        found = [
+            (place, one)
+            for place in self._places
+            for one in self._seen(place)
+            if one.stored.file.experiment == self.edition.article.anchors and one.stored.file.status == "complete"
+        ]
+        if not found:
+            return join([element("p", rule), self._none("controls")])
+        known = [key.removeprefix("anchor.") for key in self.texts.labels if key.startswith("anchor.")]
+        measured = {name for _, one in found for name in one.stored.file.measurements}
+        names = [*(name for name in known if name in measured), *sorted(measured - set(known))]
+        rows = [
+            element(
+                "tr",
+                *self._place_cells(place, one),
+                *(element("td", escape(_anchor(one.stored.file, name)), class_="rk-number") for name in names),
+                element("td", escape(one.stored.file.provenance.started[:10]), class_="rk-nowrap"),
+            )
+            for place, one in found
+        ]
+        titles = [self.texts.labels.get(f"anchor.{name}", name) for name in names]
+        return join([element("p", rule), self._table(("lane", "machine", *titles, "run-date"), rows, set(titles))])
+
+    # -- shared
+
+    @functools.cached_property
+    def _places(self) -> tuple[Measured, ...]:
+        """Every lane, machine and scale, the article's own machine and lane first."""
+        article, order = self.edition.article, self.edition.lanes
+        return tuple(
+            sorted(
+                self.edition.measured,
+                key=lambda one: (
+                    one.contributed,
+                    one.scale != "full",
+                    one.lane != article.lane,
+                    one.machine,
+                    order.index(one.lane) if one.lane in order else len(order),
+                ),
+            )
+        )
+
+    def _seen(self, place: Measured) -> list[Observation]:
+        """Return the current file of every case that is there, in plan order."""
+        here = (place.lane, place.machine, place.scale)
+        return [
+            one
+            for one in self.edition.observations
+            if (one.stored.file.lane, one.stored.file.machine, one.stored.file.scale) == here
+        ]
+
+    def _failed(self, seen: Iterable[Observation], axis: str) -> Html:
+        """Return a line for every bench with that axis that could not be measured, with its reason."""
+        benches = {e.id for e in self.edition.article.experiments if e.kind == "bench"}
+        lost = [one for one in seen if one.stored.file.experiment in benches and axis in one.stored.file.axes]
+        return join(
+            [
+                element("p", lines.reason(self.texts, one.problem), class_="rk-small")
+                for one in lost
+                if one.problem and one.stored.file.status != "complete"
+            ]
+        )
+
+    def _marks_of(self, one: Observation) -> Html:
+        """Return what keeps a file from counting, where that is its age or its tree."""
+        code = one.problem.code if one.problem else ""
+        return lines.flag(self.texts, code) if code in {"stale", "dirty"} else NOTHING
+
+    def _place_marks(self, place: Measured) -> Html:
+        return join([lines.flag(self.texts, flag) for flag in _flags(place)], " ")
+
+    def _place_cells(self, place: Measured, one: Observation | None = None) -> list[Html]:
+        marks = [self._place_marks(place), self._marks_of(one) if one else NOTHING]
+        machine = element("span", escape(place.machine), class_="rk-nowrap")
+        return [
+            element("th", escape(place.lane), scope="row"),
+            element("td", join([part for part in (machine, *marks) if part], " ")),
+        ]
+
+    def _folded(self, tables: list[tuple[Measured, Html]]) -> Html:
+        """Return what each place has to show, folded away but for the first one's."""
+        return join(
+            [
+                element(
+                    "details",
+                    element(
+                        "summary",
+                        prose(self.texts("claim.environment-of", lane=place.lane, machine=place.machine)),
+                        escape(" "),
+                        self._place_marks(place),
+                    ),
+                    shown,
+                    class_="rk-more",
+                    open=not number,
+                )
+                for number, (place, shown) in enumerate(tables)
+            ]
+        )
+
+    def _none(self, names: str | None) -> Html:
+        """Return honest words for nothing, and the command that fills it: a bench, or cases of a lane."""
+        lane = self.edition.article.lane
+        command = f'nox -s "experiments({lane})" report -- {names}' if names else "nox -s bench report"
+        return join(
+            [
+                element("p", prose(self.texts("home.not-yet")), class_="rk-none"),
+                element("pre", element("code", escape(command)), class_="rk-command"),
+            ]
+        )
+
+    def _table(self, head: Sequence[str], rows: list[Html], named: Iterable[str] = ()) -> Html:
+        """Return a table; a head is a label's key, or one of `named`, which stand as they are and are figures."""
+        cells = []
+        for key in head:
+            own = key in named
+            filled = {"precision": format_share(ruler.AIMS.precision)} if key == "to-precision" else {}
+            text = escape(key) if own else prose(self.texts(f"ruler.{key}", **filled))
+            cells.append(element("th", text, scope="col", class_="rk-number" if own or key in _FIGURES else None))
+        return scroll(
+            element(
+                "table", element("thead", element("tr", *cells)), element("tbody", *rows), class_="rk-table rk-ruler"
+            )
+        )
+
+
+_FIGURES = (
+    "naive",
+    "truth",
+    "reported",
+    "own-error",
+    "cost",
+    "to-precision",
+    "trials",
+    "coverage",
+    "false",
+    "pairs",
+    "trial-time",
+    "cases",
+    "overhead",
+    "goal-value",
+    "goal-wanted",
+)
+
+
+def _group(goal: Goal) -> str:
+    return "timers" if goal.id.startswith(("fastest-", "rival-")) else goal.id
+
+
+def _flags(place: Measured) -> list[str]:
+    return [
+        name
+        for name, holds in (
+            ("smoke", place.scale == "smoke"),
+            ("local", place.local),
+            ("contributed", place.contributed and place.scale == "full"),
+        )
+        if holds
+    ]
+
+
+def _goal_value(goal: Goal) -> str:
+    if goal.value is None:
+        return "\u2013"
+    return _ratio(goal.value) if _group(goal) == "timers" else format_share(goal.value)
+
+
+def _ratio(value: float) -> str:
+    return format_ratio(Interval(low=value, centre=value, high=value))
+
+
+def _seconds(value: float) -> str:
+    return format_seconds(Interval(low=value, centre=value, high=value, unit="s"))
+
+
+def _error(error: float | None) -> Html:
+    return escape("\u2013" if error is None else f"\u00b1{format_share(error)}")
+
+
+def _share(share: Share) -> Html:
+    """Return a share in percent with the interval of the true one, its ends rounded outwards."""
+    low, high = share.interval
+    ends = f"[{math.floor(1000 * low + 1e-6) / 10:.1f}, {math.ceil(1000 * high - 1e-6) / 10:.1f}]"
+    figures = element("strong", escape(f"{100 * share.value:.1f} %"))
+    return element("span", figures, escape(" "), element("span", escape(ends), class_="rk-ends"), class_="rk-figure")
+
+
+def _anchor(file: CaseFile, name: str) -> str:
+    """Return the median of an anchor: a copy as what it moves, anything else as its time."""
+    if name not in file.measurements:
+        return "\u2013"
+    seconds = median(file.measurements[name].samples)
+    if name == "copy" and seconds > 0:
+        return f"{format_number(float(f'{2 * COPIED[file.scale] / seconds / 1e9:.3g}'))} GB/s"
+    return _seconds(seconds)
