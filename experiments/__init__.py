@@ -7,7 +7,7 @@ ARTICLE = Article(
     id="torch-compile",
     lane="2.5",
     machines=("nvidia-h200",),
-    preload=("torchvision", "transformers"),
+    preload=("transformers",),
     sections=(controls.SECTION, ecosystem.SECTION, benchmarks.SECTION, questions.SECTION),
     anchors="anchors",
 )

@@ -128,3 +128,10 @@ def small_relu(here: Here) -> tuple[nn.Module, Inputs]:
     """One ReLU of 64 numbers: on any device, launching it is all that it costs."""
     torch.manual_seed(SEED)
     return nn.ReLU().eval().to(here.device), (torch.randn(64).to(here.device),)
+
+
+def long_product(here: Here) -> tuple[nn.Module, Inputs]:
+    """One product of square matrices that no host is too slow to launch in time: 4096 in fp16 (CPU: 96 in fp32)."""
+    torch.manual_seed(SEED)
+    size, kind = (4096, torch.float16) if here.device == "cuda" else (96, torch.float32)
+    return _square(size).to(here.device, kind), (torch.randn(size, size).to(here.device, kind),)

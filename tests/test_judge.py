@@ -609,3 +609,9 @@ def test_a_machine_on_which_only_the_ruler_was_tried_says_nothing_of_a_claim() -
     only = case_file("calibration.aa-quiet", machine="elsewhere")
     assert {verdict.machine for verdict in judged([*headline(), only])} == {"nvidia-h200"}
     assert judged([only])[0].machine is None
+
+
+def test_what_timed_nothing_is_not_stale_by_the_protocol() -> None:
+    old = [changed(file, protocol=1) for file in run_files(only="from-pretrained")]
+    assert not old[0].measurements
+    assert said(old, "q3-from-pretrained") == ("supported", "finding-holds")
