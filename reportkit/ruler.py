@@ -130,6 +130,17 @@ def false_differences(measurements: Mapping[str, Measurement], aims: Aims = AIMS
     return Share(claimed, len(trials))
 
 
+def bias(measurements: Mapping[str, Measurement]) -> float:
+    """Return by what share of the truth the middle of the centres is off it."""
+    return float(median(measurements["centre"].samples)) / truth_of(measurements) - 1
+
+
+def half_width(measurements: Mapping[str, Measurement]) -> float:
+    """Return the middle of the intervals' half widths, over their centres."""
+    ends = zip(*(measurements[name].samples for name in ("low", "centre", "high")), strict=True)
+    return float(median((high - low) / 2 / centre for low, centre, high in ends))
+
+
 def _intervals(measurements: Mapping[str, Measurement]) -> list[tuple[float, float]]:
     return list(zip(measurements["low"].samples, measurements["high"].samples, strict=True))
 

