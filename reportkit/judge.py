@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from reportkit.claims import Each, Fact, FirstCall, Ratio, Speedup, Spread
+from reportkit.plan import REFUSED
 from reportkit.quantity import format_interval, format_quantity
 from reportkit.records import PROTOCOL
 from reportkit.statistics import (
@@ -392,17 +393,20 @@ class Bench:
         return self._speedups[stored.path]
 
     def anchors(self, file: CaseFile) -> Mapping[str, float]:
-        """Return the anchors of a file's run by name, in seconds: its own, else medians of the run's case of them."""
-        if file.anchors is not None:
-            return file.anchors
+        """Return the anchors of a file's run by name, in seconds: its own, else medians of the run's case of them.
+
+        None where the run's case of them is there and does not count: their code is in no other case's digest.
+        """
         cases = [case.name for e in self.article.experiments if e.id == self.article.anchors for case in e.cases]
         places = [(file.machine, file.lane, case, file.scale) for case in cases]
+        taken = [one.file for place in places for one in self._files.get(place, ()) if one.file.run == file.run]
+        counting = [one for one in taken if self._problem(one) is None]
+        if file.anchors is not None and bool(taken) == bool(counting):
+            return file.anchors
         return {
             name: float(np.median(measured.samples))
-            for place in places
-            for one in self._files.get(place, ())
-            if one.file.run == file.run and self._problem(one.file) is None
-            for name, measured in one.file.measurements.items()
+            for one in counting
+            for name, measured in one.measurements.items()
             if measured.unit == "s"
         }
 
@@ -836,7 +840,8 @@ def observation(bench: Bench, stored: Stored, problem: Reason | None) -> Observa
         )
         unusable = bench.wrong(file)
         problem = problem or unusable
-        if unusable is None:
+        refused = file.findings.get(REFUSED)
+        if unusable is None and not (refused and refused.holds):
             speedup = interval_of(bench.speedup(stored), criteria, "x")
     first = file.measurements.get("first_call")
     return Observation(

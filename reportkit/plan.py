@@ -104,6 +104,10 @@ class Sides:
     inputs: tuple[Any, ...] = ()
 
 
+REFUSED = "refused"
+"""The finding of a trap that says whether its sides were refused; its evidence `reason` says why."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trap:
     """What `prepare` returns for a trap: two sides, and a timer that is taken in by them.

@@ -277,13 +277,12 @@ def _races(workload: str, read: Sequence[Timer], aims: Aims) -> Iterable[Goal]:
         yield Goal(id=f"rival-{name}", value=gain, least=aims.times_as_fast, most=None, met=beaten if enough else None)
 
 
-IMPORT = "import"
-"""The phase that is needed once a run, however many processes pay for it."""
+IMPORTS = ("import", "settings", "inductor-import")
+"""Phases that are needed once a run, however many processes pay for them: torch, Dynamo (which the first setting
+brings in), and inductor."""
 
 USEFUL = (
-    "settings",
     "prepare",
-    "inductor-import",
     "eager-first-calls",
     "first-calls",
     "correctness",
@@ -300,8 +299,8 @@ USEFUL = (
 def overhead(files: Sequence[CaseFile]) -> float | None:
     """Return the share of one run's time that went to anything but the useful phases; None where no time passed.
 
-    The run lasts from its first case's start to its last one's end. Of the imports only the longest is useful: the
-    others were done again. Cases side by side can be more useful than the run is long; then nothing is overhead.
+    The run lasts from its first case's start to its last one's end. Of each import only the longest is useful:
+    the others were done again. Cases side by side can be more useful than the run is long; then nothing is overhead.
     """
     if not files:
         return None
@@ -310,15 +309,20 @@ def overhead(files: Sequence[CaseFile]) -> float | None:
     lasted = (finished - started).total_seconds()
     if lasted <= 0:
         return None
-    once = max(file.phases.get(IMPORT, 0.0) for file in files)
+    once = sum(max(file.phases.get(name, 0.0) for file in files) for name in IMPORTS)
     useful = once + sum(seconds for file in files for phase, seconds in file.phases.items() if phase in USEFUL)
     return min(1.0, max(0.0, 1 - useful / lasted))
 
 
 def newest_run(files: Iterable[CaseFile], aims: Aims = AIMS) -> tuple[CaseFile, ...]:
-    """Return the files of the run that began last, of those with enough cases; none where there is none."""
+    """Return the files of the run that began last, of those with enough cases; none where there is none.
+
+    Benches are left out: each is minutes of one phase, and says nothing of how a section is run.
+    """
     runs: dict[str, list[CaseFile]] = {}
     for file in files:
+        if is_calibration(file.measurements) or is_comparison(file.measurements):
+            continue
         runs.setdefault(file.run, []).append(file)
     large = [tuple(run) for run in runs.values() if len({file.case for file in run}) >= aims.cases]
     return max(large, key=lambda run: (min(file.provenance.started for file in run), run[0].run), default=())

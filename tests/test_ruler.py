@@ -227,6 +227,14 @@ def timed_case(start: int, end: int, run: str = "r1", case: str = "same.a", **ph
         ([timed_case(0, 10, import_=2.0, steady_state=7.0)], 0.1),
         # Importing again in each process is overhead; the longest import is the one that had to be.
         ([timed_case(0, 10, import_=2.0, naive=8.0), timed_case(10, 20, import_=1.0, observe=9.0)], 0.05),
+        # So are those of Dynamo and of inductor.
+        (
+            [
+                timed_case(0, 10, settings=3.0, inductor_import=2.0, first_calls=5.0),
+                timed_case(10, 20, settings=2.0, inductor_import=1.0, first_calls=7.0),
+            ],
+            0.15,
+        ),
         # What lies between two cases is overhead, and so is a phase that nobody has named.
         ([timed_case(0, 10, steady_state=10.0), timed_case(30, 40, tidying=10.0)], 0.75),
         # Files come in any order.
@@ -246,11 +254,17 @@ def test_overhead_is_that_of_the_newest_run_with_enough_cases() -> None:
     old = [timed_case(n, n + 1, "r1", f"same.{n}", steady_state=0.5) for n in range(10)]
     new = [timed_case(n, n + 1, "r2", f"same.{n}", steady_state=0.9) for n in range(20, 30)]
     small = [timed_case(50, 59, "r3", "same.a")]
+    bench = [
+        msgspec.structs.replace(
+            timed_case(n, n + 1, "r4", f"calibration.{n}", observe=1.0), measurements=trials([HOLDS])
+        )
+        for n in range(60, 72)
+    ]
 
     assert ruler.newest_run(small) == ()
     assert ruler.overhead_goal(small).met is None
     assert ruler.overhead_goal(old).met is False
-    goal = ruler.overhead_goal([*new, *small, *old])
+    goal = ruler.overhead_goal([*new, *small, *old, *bench])
     assert goal.value == pytest.approx(0.1)
     assert goal.met is True
 

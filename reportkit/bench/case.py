@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from reportkit.bench import counters, passes, timing
 from reportkit.bench.correctness import compare, follows, kept, on_host, random_state, reset_random, still
 from reportkit.bench.messages import Answer, Phase, send
-from reportkit.plan import Case, Experiment, Here, Sides, Trap, Unavailable
+from reportkit.plan import REFUSED, Case, Experiment, Here, Sides, Trap, Unavailable
 from reportkit.records import Correctness, Finding, Measurement, Status, Telemetry
 
 if TYPE_CHECKING:
@@ -130,7 +130,11 @@ def _measure(
         _time(prepared, case, here, progress, compiles=compiles)
         for name in (name for name in case.passes if name != "memory" and here.device == "cuda"):
             with progress.phase(name):
-                observed = passes.launches(prepared, here) if name == "launches" else passes.energy(prepared, here)
+                try:
+                    observed = passes.launches(prepared, here) if name == "launches" else passes.energy(prepared, here)
+                except Exception:  # noqa: BLE001 -- the timing stands without it; the output says why it is not there
+                    traceback.print_exc()
+                    continue
             progress.launches = observed.launches or progress.launches
             progress.energy = observed.energy or progress.energy
             progress.measurements |= observed.measurements
@@ -143,13 +147,13 @@ def _spring(trap: Trap, case: Case, here: Here, progress: Progress) -> None:
     refusal = ""
     try:
         _time(trap.sides, case, here, progress, compiles=trap.compiles)
-    except Exception as error:  # noqa: BLE001 -- a refusal is what some traps are for
+    except timing.Refused as error:  # Anything else is a trap that is broken.
         refusal = _reason(error)
     if not refusal and progress.correctness is not None and not progress.correctness.right:
         refusal = progress.correctness.detail
     if not refusal and trap.compiles and not counters.unique_graphs():
         refusal = "no graph was captured, so that nothing was compiled"
-    progress.findings["refused"] = Finding(holds=bool(refusal), evidence={"reason": refusal})
+    progress.findings[REFUSED] = Finding(holds=bool(refusal), evidence={"reason": refusal})
 
 
 def _recurse_at_least(limit: int) -> None:

@@ -48,8 +48,9 @@ class Observed:
 def launches(sides: Sides, here: Here) -> Observed:
     """Count the kernels of a call of either side, and the time in which at least one was running.
 
-    Copies and fills are left out, and kernels inside a replayed graph counted one by one. The time is
-    the union of the kernels' spans, so that kernels side by side are not counted twice.
+    Copies and fills by the driver are left out, and kernels inside a replayed graph counted one by one. The time
+    is the union of the kernels' spans, so that kernels side by side are not counted twice. A profiler that sees
+    no kernel at all has no access to the GPU's tracer, and nothing is said.
     """
     counted: dict[str, int] = {}
     busy: dict[str, Measurement] = {}
@@ -57,6 +58,8 @@ def launches(sides: Sides, here: Here) -> Observed:
         _profiled(call, here)  # The first profile of a process sets the tracer up, and may miss kernels.
         spans = [_profiled(call, here) for _ in range(PROFILED)]
         numbers = [len(one) for one in spans]
+        if not max(numbers):
+            return Observed()
         counted[side] = max(numbers)
         counted[f"{side}_least"] = min(numbers)
         seconds = [union(one) for one in spans]
@@ -77,7 +80,9 @@ def _profiled(call: Callable[[], Any], here: Here) -> list[tuple[float, float]]:
     return [
         (event.time_range.start / 1e6, event.time_range.end / 1e6)
         for event in profiler.events()
-        if event.device_type == DeviceType.CUDA and is_kernel(event.name)
+        if event.device_type == DeviceType.CUDA
+        and is_kernel(event.name)
+        and not getattr(event, "is_user_annotation", False)  # Torch 2.4 does not tell.
     ]
 
 
@@ -122,14 +127,22 @@ def energy(sides: Sides, here: Here) -> Observed:
 
 def _window(call: Callable[[], Any], gpu: timing.Gpu, here: Here, seconds: float) -> tuple[float, float, int]:
     """Return joules, seconds and calls of a window that lasts at least that long."""
-    number, before, start = 0, gpu.energy() or 0.0, perf_counter()
+    number, before, start = 0, _joules(gpu), perf_counter()
     while (elapsed := perf_counter() - start) < seconds:
         batch = max(1, number // 4)  # Waiting for each call would leave the GPU idle between them.
         for _ in range(batch):
             call()
         timing.synchronize(here)
         number += batch
-    return (gpu.energy() or 0.0) - before, elapsed, number
+    return _joules(gpu) - before, elapsed, number
+
+
+def _joules(gpu: timing.Gpu) -> float:
+    joules = gpu.energy()
+    if joules is None:
+        message = "the GPU's energy counter stopped answering"
+        raise RuntimeError(message)
+    return joules
 
 
 def peak_memory(side: str, sides: Sides, here: Here) -> dict[str, int] | None:

@@ -382,7 +382,9 @@ def _measure(group: list[Case], context: Context, bar: tqdm[None]) -> Iterator[C
                     break
                 whole = answer
                 if "memory" in case.passes and answer.status == "complete" and environment.gpu:
-                    whole = msgspec.structs.replace(answer, memory=_memory(case, cache, context, bar))
+                    memory, seconds = _memory(case, cache, context, bar)
+                    phases = answer.phases | {"memory": round(seconds, 3)}
+                    whole = msgspec.structs.replace(answer, memory=memory, phases=phases)
                 with _undisturbed():
                     file = _write(case, whole, environment, started, context)
                     pending.remove(case)
@@ -585,9 +587,13 @@ def _note_caches(case: Case, file: CaseFile, cache: Path, context: Context) -> N
         context.unfilled[case.name] = Answer(case=case.name, status=file.status, reason=file.reason)
 
 
-def _memory(case: Case, cache: Path, context: Context, bar: tqdm[None]) -> dict[str, int] | None:
-    """Return the peak memory of each side, from a fresh process each; without a side whose process failed."""
+def _memory(case: Case, cache: Path, context: Context, bar: tqdm[None]) -> tuple[dict[str, int] | None, float]:
+    """Return the peak memory of each side, from a fresh process each, and what that took in seconds, imports aside.
+
+    A side whose process failed is not there.
+    """
     memory: dict[str, int] = {}
+    seconds = 0.0
     sides: dict[str, Only] = {"eager": "memory-eager", "compiled": "memory-compiled"}
     for side, only in sides.items():
         _show(bar, f"{case.name}: memory, {side}")
@@ -596,7 +602,8 @@ def _memory(case: Case, cache: Path, context: Context, bar: tqdm[None]) -> dict[
             memory |= answer.memory or {}
         else:
             say(f"{case.name}: the peak memory of {side} is missing ({answer.status}: {answer.reason})")
-    return memory or None
+        seconds += sum(spent for phase, spent in answer.phases.items() if phase not in {"import", "settings"})
+    return memory or None, seconds
 
 
 def _fresh(context: Context) -> Path:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from reportkit import ruler
 from reportkit.claims import Each, Fact, Speedup
 from reportkit.judge import Interval
+from reportkit.plan import REFUSED
 from reportkit.quantity import format_number, format_ratio, format_seconds, format_share
 from reportkit.site import charts, lines
 from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, prose, scroll
@@ -33,9 +34,6 @@ COPIED = {"full": 256 << 20, "smoke": 16 << 20}
 
 NAIVE = ("naive_eager", "naive_compiled")
 BREAKS = "naive_graph_breaks"
-REFUSED = "refused"
-"""The finding of a trap that says whether ours refused it; its evidence `reason` says why."""
-
 _MET: dict[bool | None, Outcome] = {True: "supported", False: "refuted", None: "not-measured"}
 _GOALS = ("coverage-aa", "coverage-known", "false-differences", "timers", "overhead")
 """What the page must have measured; `timers` stands for every goal about them."""
@@ -57,13 +55,19 @@ class RulerPage:
         found = [(place, goal) for place in speaking for goal in self._goals(place)]
         missed = [self._missed(place, goal) for place, goal in found if goal.met is False]
         known = {_group(goal) for _, goal in found if goal.met is not None}
-        unknown = [self.texts(f"goal.{name}") for name in _GOALS if name not in known]
+        unknown = [self.texts(f"goal.{name}") for name in _GOALS if name not in known] + self._untried(speaking)
+        fell = [
+            self.texts.name("trap", one.stored.file.axes.get("trap", one.case))
+            for place in speaking
+            for one in self._seen(place)
+            if self._fell(one)
+        ]
         if not known:
             said = [prose(self.texts("goals.none"))]
-        elif not missed and not unknown:
+        elif not missed and not unknown and not fell:
             said = [prose(self.texts("goals.all-met"))]
         else:
-            parts = (("goals.missed", missed), ("goals.open", unknown))
+            parts = (("goals.missed", missed), ("goals.fell", list(dict.fromkeys(fell))), ("goals.open", unknown))
             said = [
                 fill(self.texts.labels[key], goals=lines.listed(self.texts, names, "semicolon"))
                 for key, names in parts
@@ -71,6 +75,20 @@ class RulerPage:
             ]
         between = " " if self.texts.language == LANGUAGES[0] else ""  # Chinese full stops bring their own.
         return element("p", join(said, between), class_=f"rk-goals{' rk-damage' if missed else ''}", role="note")
+
+    def _untried(self, places: Iterable[Measured]) -> list[str]:
+        """Return what the benches were never tried on, by the axis that they vary, where they were tried at all."""
+        benches = {e.id: e for e in self.edition.article.experiments if e.kind == "bench"}
+        done = {one.case for place in places for one in self._seen(place) if one.stored.file.status == "complete"}
+        untried = []
+        for bench in benches.values():
+            lost = [case for case in bench.cases if case.name not in done]
+            if len(lost) < len(bench.cases):
+                axis = list(bench.cases[0].axes)[-1]
+                names = list(dict.fromkeys(self.texts.name(axis, case.axes[axis]) for case in lost))
+                details = {"axis": self.texts(f"ruler.{axis}-axis"), "names": lines.listed(self.texts, names)}
+                untried += [self.texts("goals.untried", **details)] if names else []
+        return untried
 
     def _goals(self, place: Measured) -> list[Goal]:
         """Return every goal of a place that has anything to say about it."""
@@ -128,10 +146,26 @@ class RulerPage:
         head = ("trap", "naive", "truth", "ours")
         tables = []
         for place in self._places:
-            rows = [self._trap(one) for one in self._seen(place) if one.stored.file.experiment in traps]
+            seen = [one for one in self._seen(place) if one.stored.file.experiment in traps]
+            rows = [self._trap(one) for one in seen]
+            notes = [
+                element("p", prose(self.texts(f"ruler.{note}")), class_="rk-small")
+                for note, holds in (
+                    ("stale-means", any(one.stale for one in seen)),
+                    ("fell", any(self._fell(one) for one in seen)),
+                )
+                if holds
+            ]
             if rows:
-                tables.append((place, self._table(head, rows)))
+                tables.append((place, join([self._table(head, rows), *notes])))
         return self._folded(tables) or self._none("controls")
+
+    def _fell(self, one: Observation) -> bool:
+        """Whether a stale file has a difference where there is none: what it says is not hidden by not counting."""
+        truth = self._bound(one.stored.file)
+        if not one.stale or truth is None or one.speedup is None:
+            return False
+        return one.speedup.high < truth[0] or one.speedup.low > truth[1]
 
     def _trap(self, one: Observation) -> Html:
         file = one.stored.file
@@ -155,6 +189,14 @@ class RulerPage:
 
     def _truth(self, file: CaseFile) -> Html:
         """Return what is true by construction, as the claims have it: a ratio, or that there is nothing to compare."""
+        bound = self._bound(file)
+        if bound is None:
+            return escape("\u2013")
+        low, high = bound
+        return escape(_ratio((low + high) / 2)) if low and high else prose(self.texts("ruler.not-comparable"))
+
+    def _bound(self, file: CaseFile) -> tuple[float, float] | None:
+        """Return the ends that a claim holds a case's speedup to, or zeros where it asks for a refusal instead."""
         for claim in self.edition.article.claims:
             parts = claim.quantity.parts.values() if isinstance(claim.quantity, Each) else (claim.quantity,)
             for part in parts:
@@ -164,9 +206,9 @@ class RulerPage:
                     continue
                 low, high = claim.bound.low, claim.bound.high
                 if isinstance(part, Speedup) and low is not None and high is not None:
-                    return escape(_ratio((low + high) / 2))
-                return prose(self.texts("ruler.not-comparable"))
-        return escape("\u2013")
+                    return low, high
+                return 0.0, 0.0
+        return None
 
     def _ours(self, one: Observation) -> Html:
         """Return what ours says: a refusal with its reason, an interval, or why there is neither."""
@@ -341,24 +383,26 @@ class RulerPage:
         """Return what every run measures besides, by machine and lane, and what it is good for."""
         rule = prose(self.texts("ruler.anchors-rule", share=format_share(self.edition.criteria.anchor_agreement)))
         found = [
-            (place, one)
+            (place, one.file)
             for place in self._places
-            for one in self._seen(place)
-            if one.stored.file.experiment == self.edition.article.anchors and one.stored.file.status == "complete"
+            for one in sorted(self.edition.stored, key=lambda one: one.file.provenance.started, reverse=True)
+            if (one.file.lane, one.file.machine, one.file.scale) == (place.lane, place.machine, place.scale)
+            and one.file.experiment == self.edition.article.anchors
+            and one.file.status == "complete"
         ]
         if not found:
             return join([element("p", rule), self._none("controls")])
         known = [key.removeprefix("anchor.") for key in self.texts.labels if key.startswith("anchor.")]
-        measured = {name for _, one in found for name in one.stored.file.measurements}
+        measured = {name for _, file in found for name in file.measurements}
         names = [*(name for name in known if name in measured), *sorted(measured - set(known))]
         rows = [
             element(
                 "tr",
-                *self._place_cells(place, one),
-                *(element("td", escape(_anchor(one.stored.file, name)), class_="rk-number") for name in names),
-                element("td", escape(one.stored.file.provenance.started[:10]), class_="rk-nowrap"),
+                *self._place_cells(place),
+                *(element("td", escape(_anchor(file, name)), class_="rk-number") for name in names),
+                element("td", escape(file.provenance.started[:16].replace("T", " ")), class_="rk-nowrap"),
             )
-            for place, one in found
+            for place, file in found
         ]
         titles = [self.texts.labels.get(f"anchor.{name}", name) for name in names]
         return join([element("p", rule), self._table(("lane", "machine", *titles, "run-date"), rows, set(titles))])

@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -108,6 +108,7 @@ def test_a_forked_case_compiles_into_its_own_folder_and_has_spent_nothing_on_imp
     wish: Callable[..., Wish], toy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from reportkit.bench import runner
+    from reportkit.bench.forkserver import Forked
 
     seen: list[list[str]] = []
     note = runner._note_caches
@@ -116,9 +117,19 @@ def test_a_forked_case_compiles_into_its_own_folder_and_has_spent_nothing_on_imp
         seen.append([path.name for path in cache.iterdir()])
         note(case, file, cache, context)  # type: ignore[arg-type]
 
+    born: list[object] = []
+    bear = runner._child
     monkeypatch.setattr(runner, "_note_caches", look)
+
+    def watch(*given: Any) -> object:
+        born.append(bear(*given))
+        return born[-1]
+
+    monkeypatch.setattr(runner, "_child", watch)
     assert runner.run(wish("cold.fine")) == 0
 
     (stored,) = records.load(toy)[0]
-    assert stored.file.phases["import"] < 0.5
+    assert stored.file.status == "complete"
+    assert born
+    assert all(isinstance(one, Forked) for one in born)
     assert [names for names in seen if "inductor" in names]
