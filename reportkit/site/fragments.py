@@ -111,6 +111,9 @@ class Fragments:
                     key = "answer.one-yes" if all(gains) else "answer.one-no"
                     return fill(self.texts.labels[key], first=_seconds(first[0]), **details)
             key = f"answer.{'yes' if all(gains) else 'mixed' if any(gains) else 'no'}"
+            if len({one.workload for one in timed}) == 1 and all(gains):
+                # One workload under several settings is one workload: no answer to what was asked in general.
+                key, details = "answer.same-yes", details | {"workload": self.texts.name("workload", best.workload)}
             return fill(self.texts.labels[key], **details)
         lane = self.edition.article.lane
         measured = self.edition.measured

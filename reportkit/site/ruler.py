@@ -247,15 +247,16 @@ class RulerPage:
 
     def _comparison(self, one: Observation) -> Html:
         measurements = one.stored.file.measurements
-        head = ("timer", "reported", "own-error", "cost", "to-precision")
+        head = ("timer", "reported", "to-precision", "cost", "off-by", "own-error")
         rows = [
             element(
                 "tr",
                 element("th", escape(self._timer(timer.name)), scope="row"),
                 element("td", self._reported(timer), class_="rk-number"),
-                element("td", _error(timer.error), class_="rk-number"),
-                element("td", escape(_seconds(timer.cost)), class_="rk-number"),
                 element("td", escape(_seconds(timer.seconds)), class_="rk-number"),
+                element("td", escape(_seconds(timer.cost)), class_="rk-number"),
+                element("td", escape(_signed(timer.bias)), class_="rk-number"),
+                element("td", _error(timer.error), class_="rk-number"),
             )
             for timer in ruler.timers(measurements)
         ]
@@ -501,7 +502,8 @@ class RulerPage:
             own = key in named
             filled = {"precision": format_share(ruler.AIMS.precision)} if key == "to-precision" else {}
             text = escape(key) if own else prose(self.texts(f"ruler.{key}", **filled))
-            cells.append(element("th", text, scope="col", class_="rk-number" if own or key in _FIGURES else None))
+            figures = "rk-number rk-truth" if key == "truth" else "rk-number" if own or key in _FIGURES else None
+            cells.append(element("th", text, scope="col", class_=figures))
         return scroll(
             element(
                 "table", element("thead", element("tr", *cells)), element("tbody", *rows), class_="rk-table rk-ruler"
