@@ -114,6 +114,7 @@ def main() -> int:
 def _live(runner: socket.socket, descriptors: Sequence[int], birth: Birth) -> int:
     """Become a measured process, as if just started."""
     os.setsid()
+    _show_mark(birth.variables[MARK])  # First, so that one whose runner did not wait for it is found.
     deadline = time.monotonic() + BIRTH
     while os.getppid() != birth.runner:
         if time.monotonic() > deadline:
@@ -127,7 +128,6 @@ def _live(runner: socket.socket, descriptors: Sequence[int], birth: Birth) -> in
         os.dup2(stream, number)
     os.close(order)
     os.close(output)
-    _show_mark(birth.variables[MARK])
     os.environ.update(birth.variables)
     sys.argv[1:] = [str(answers)]
     runner.send(msgspec.json.encode(Born(process=os.getpid())))
@@ -228,6 +228,10 @@ class Server:
         self._socket: socket.socket | None = None
         self.ready: Ready | None = None
         self.fit = sys.platform == "linux"
+        self.why = "" if self.fit else "it is done on Linux only"
+        """Why there is no server to be forked, once that is known."""
+        self.told = False
+        """Whether the runner has said so."""
 
     def fork(self, variables: dict[str, str], output: int, answers: int) -> Forked:
         """Return a new measured process.
@@ -242,16 +246,17 @@ class Server:
                 return _bear(self._start(), variables, output, answers)
             except (OSError, msgspec.DecodeError) as error:
                 self.close()
+                self.why = str(error) or type(error).__name__
                 if isinstance(error, TimeoutError):
                     self.fit = False
-        message = "no server to be forked here"
-        raise ServerError(message)
+        raise ServerError(self.why)
 
     def _start(self) -> socket.socket:
         if self._socket is not None and self._process is not None and self._process.poll() is None:
             return self._socket
         self.close()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket = ours
         with theirs:
             # Without cache folders: each child has its own, and a folder read too early would be found out.
             common = {name: value for name, value in env.child_variables(Path()).items() if name not in PRIVATE}
@@ -266,7 +271,6 @@ class Server:
                 env=common | {"PYTHONPATH": path, MARK: BLANK},
                 start_new_session=True,
             )
-        self._socket = ours
         ours.settimeout(PATIENCE)
         data = ours.recv(MESSAGE)
         ours.settimeout(BIRTH)

@@ -690,8 +690,12 @@ def converse(
 def _child(project: Path, variables: dict[str, str], output: int, writer: int, server: Server | None) -> Process:
     """Return a measured process that is about to read its request."""
     if server is not None:
-        with contextlib.suppress(ServerError):
+        try:
             return server.fork({name: variables[name] for name in (*PRIVATE, MARK)}, output, writer)
+        except ServerError as error:
+            if not server.told:
+                say(f"each process imports torch anew, since none can be forked: {error}")
+            server.told = True
     return subprocess.Popen(
         [sys.executable, "-m", "reportkit.bench.child", str(writer)],
         stdin=subprocess.PIPE,

@@ -98,10 +98,14 @@ def test_a_child_has_no_descriptor_but_its_own_and_shows_its_mark(server: Server
     assert child.wait() == -signal.SIGKILL
 
 
-def test_where_there_is_no_server_a_child_is_started_alone(server: Server, tmp_path: Path) -> None:
-    server.fit = False
+def test_where_there_is_no_server_a_child_is_started_alone_and_it_is_said_once(
+    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.fit, server.why = False, "made up"
+    environment(server, tmp_path)
     environment(server, tmp_path)
     assert server.ready is None
+    assert capsys.readouterr().out.count("imports torch anew, since none can be forked: made up") == 1
 
 
 def test_a_forked_case_compiles_into_its_own_folder_and_has_spent_nothing_on_imports(
