@@ -217,7 +217,7 @@ def run_files(  # noqa: PLR0913 -- as case_file
                 "speedup": known if experiment.kind in {"control", "trap"} else None,
                 "first_call": (22.0 if case.cache == "cold" else 6.0) * slow if timed else None,
                 "findings": observed,
-                "phases": {"import": 4.0, "prepare": 1.5, "steady-state": 7.5},
+                "phases": {"import": 0.4, "prepare": 1.5, "steady-state": 11.1},
             }
             if timed and case.steady:
                 fields["speedup"] = speedups.get(workload, 1.2)
