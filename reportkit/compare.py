@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from reportkit.judge import Bench, Criteria, Interval, Reason, aligned, interval_of, observation
+from reportkit.judge import (
+    Bench,
+    Criteria,
+    Interval,
+    Reason,
+    aligned,
+    different_environments,
+    interval_of,
+    observation,
+)
 from reportkit.plan import PlanError
 from reportkit.quantity import format_interval, format_quantity
 from reportkit.statistics import median_draws
@@ -213,7 +222,7 @@ class _Pair:
         )
         ratio = interval_of(over / under, criteria, "x")
         reason, blamed = self._blame(side, steady=True)
-        reason = reason or _unlike(self.bench, self.one.file, self.other.file)
+        reason = reason or different_environments([self.one, self.other]) or self._unlike()
         if reason is None and ratio.low <= 1 <= ratio.high:
             reason = Reason(code="within-noise")
         return ReleaseRatio(
@@ -227,6 +236,20 @@ class _Pair:
             reason=reason,
             blamed=blamed,
         )
+
+    def _unlike(self) -> Reason | None:
+        """Return which anchor tells that the two hosts are not alike, or that none tells that they are."""
+        mine, its = (self.bench.anchors(found.file) for found in (self.one, self.other))
+        allowed = self.bench.criteria.anchor_agreement
+        apart = {
+            name: max(mine[name] / its[name], its[name] / mine[name]) - 1 for name in sorted(mine.keys() & its.keys())
+        }
+        if not apart:
+            return Reason(code="no-anchors")
+        worst = max(apart, key=lambda name: apart[name])
+        if apart[worst] <= allowed + 1e-9:  # What is printed as 3 % off must pass.
+            return None
+        return Reason(code="anchors-differ", details={"anchor": worst, "by": apart[worst], "allowed": allowed})
 
     def _single(
         self, metric: Metric, side: Side, unit: Literal["s", "B", "1"], values: Sequence[float | None]
@@ -266,21 +289,6 @@ def _first_call(file: CaseFile) -> float | None:
 def _relevant(ratio: float, criteria: Criteria) -> bool:
     """Whether a change is large enough to matter: the same whichever lane is the baseline."""
     return max(ratio, 1 / ratio) - 1 > criteria.relevant_change
-
-
-def _unlike(bench: Bench, one: CaseFile, other: CaseFile) -> Reason | None:
-    """Return what tells that the two hosts are not alike, or that nothing tells that they are."""
-    processors = [(e.gpu or e.cpu) if (e := file.environment) else "" for file in (one, other)]
-    if processors[0] != processors[1]:
-        return Reason(code="other-gpu", details={"one": processors[0], "other": processors[1]})
-    mine, its, allowed = bench.anchors(one), bench.anchors(other), bench.criteria.anchor_agreement
-    apart = {name: max(mine[name] / its[name], its[name] / mine[name]) - 1 for name in sorted(mine.keys() & its.keys())}
-    if not apart:
-        return Reason(code="no-anchors")
-    worst = max(apart, key=lambda name: apart[name])
-    if apart[worst] <= allowed + 1e-9:  # What is printed as 3 % off must pass.
-        return None
-    return Reason(code="anchors-differ", details={"anchor": worst, "by": apart[worst], "allowed": allowed})
 
 
 def as_objects(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:

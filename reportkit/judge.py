@@ -102,7 +102,6 @@ REASONS: Mapping[str, tuple[str, ...]] = {
     "within-noise": (),
     "anchors-differ": ("anchor", "by", "allowed"),
     "no-anchors": (),
-    "other-gpu": ("one", "other"),
     "no-interval": (),
 }
 """Every reason code, and the details that its sentence may use. `noise`, `ceiling`, `dropped`, `by` and
@@ -635,7 +634,7 @@ class _Court:
         problem = _throttled(timed, criteria) or _noisy(draws, criteria, few=bool(first))
         if problem is not None:
             return _undecided_by(problem, interval)
-        problem = _different_environments(found)
+        problem = different_environments(found)
         if problem is not None:
             return _undecided_by(problem)
         return _against(self.claim.bound, interval)
@@ -772,7 +771,7 @@ def _noisy(draws: Draws, criteria: Criteria, *, few: bool) -> Reason | None:
     return Reason(code="noisy", details={"noise": noise, "ceiling": ceiling})
 
 
-def _different_environments(found: Sequence[Found]) -> Reason | None:
+def different_environments(found: Sequence[Found]) -> Reason | None:
     """Return the first difference between files that are combined; across lanes torch is what is compared."""
     first = found[0]
     for one in found[1:]:

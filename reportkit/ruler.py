@@ -12,12 +12,14 @@ from datetime import datetime
 from statistics import NormalDist, fmean, median
 from typing import TYPE_CHECKING
 
+from reportkit.judge import Criteria
+from reportkit.statistics import CONFIDENCE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from reportkit.records import CaseFile, Measurement
 
-CONFIDENCE = 0.95
 NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 OURS = "ours"
@@ -33,12 +35,6 @@ class Aims:
     """Fewer say nothing yet."""
     false_differences: float = 0.01
     """Largest share of A/A trials in which the judge may claim a difference."""
-    no_difference: tuple[float, float] = (0.99, 1.01)
-    """The judge claims one where an interval lies wholly outside."""
-    noise_ceiling: float = 0.10
-    """Half an interval over its centre, above which the judge claims nothing."""
-    pairs: int = 30
-    """Pairs below which the judge claims nothing."""
     precision: float = 0.01
     """Half width of the interval whose cost is compared."""
     bias: float = 0.01
@@ -114,17 +110,20 @@ def coverage(measurements: Mapping[str, Measurement]) -> Share:
     return Share(sum(low <= truth <= high for low, high in _intervals(measurements)), len(_intervals(measurements)))
 
 
-def false_differences(measurements: Mapping[str, Measurement], aims: Aims = AIMS) -> Share:
+def false_differences(measurements: Mapping[str, Measurement], criteria: Criteria | None = None) -> Share:
     """Return in how many trials of equal sides the judge would claim a difference; of other trials, 0 of 0.
 
-    It does where the interval lies wholly outside of no difference, if it is narrow enough to be judged.
+    It does where the interval lies wholly outside of no difference, if the judge's gates let it through.
     """
     if truth_of(measurements) != 1:
         return NONE
-    least, most = aims.no_difference
+    criteria = criteria or Criteria()
+    least, most = criteria.no_difference
     trials = list(zip(*(measurements[name].samples for name in ("low", "centre", "high", "pairs")), strict=True))
     claimed = sum(
-        (high < least or low > most) and (high - low) / 2 / centre <= aims.noise_ceiling and pairs >= aims.pairs
+        (high < least or low > most)
+        and (high - low) / 2 / centre <= criteria.noise_ceiling
+        and pairs >= criteria.minimum_pairs
         for low, centre, high, pairs in trials
     )
     return Share(claimed, len(trials))
@@ -237,7 +236,7 @@ def _shares(calibrations: Sequence[Mapping[str, Measurement]], aims: Aims) -> It
     for id_, wanted in (("coverage-aa", True), ("coverage-known", False)):
         held = sum((coverage(one) for one in calibrations if (truth_of(one) == 1) == wanted), NONE)
         yield _share(id_, held, aims.least_coverage, aims.most_coverage, aims)
-    false = sum((false_differences(one, aims) for one in calibrations), NONE)
+    false = sum((false_differences(one) for one in calibrations), NONE)
     yield _share("false-differences", false, None, aims.false_differences, aims)
 
 

@@ -83,7 +83,11 @@ VERDICTS: dict[str, tuple[dict[str, Any], tuple[bool | None, bool, str | None]]]
     "one anchor shared": ({**FASTER, "anchors": {"launch": 4.1e-6, "other": 1.0}}, (True, True, None)),
     "no anchor shared": ({**FASTER, "anchors": {"other": 1.0}}, (False, True, "no-anchors")),
     "no anchors": ({**FASTER, "anchors": None}, (False, True, "no-anchors")),
-    "another GPU": ({**FASTER, "environment": H100}, (False, True, "other-gpu")),
+    "another GPU": ({**FASTER, "environment": H100}, (False, True, "different-environments")),
+    "another driver": (
+        {**FASTER, "environment": environment(torch="2.15.0+cu130", driver="580.1")},
+        (False, True, "different-environments"),
+    ),
     "wrong": ({**FASTER, "right": False}, (False, True, "wrong-result")),
     "unchecked": ({**FASTER, "correctness": None}, (False, True, "unchecked-result")),
     "nothing compiled": ({**FASTER, "graphs": 0}, (False, True, "no-graphs")),

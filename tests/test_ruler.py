@@ -107,10 +107,11 @@ def test_what_the_judge_would_not_judge_is_no_false_difference() -> None:
     assert ruler.false_differences(trials(wide, pairs=29)) == ruler.Share(0, 2)
 
 
-def test_the_aims_are_those_of_the_judge() -> None:
-    judged = judge.Criteria()
-    assert ruler.AIMS.no_difference == judged.no_difference
-    assert (ruler.AIMS.noise_ceiling, ruler.AIMS.pairs) == (judged.noise_ceiling, judged.minimum_pairs)
+def test_a_false_difference_is_what_the_judge_would_claim() -> None:
+    strict = judge.Criteria(no_difference=(0.9, 1.1), noise_ceiling=0.5, minimum_pairs=30)
+    made = trials([(1.02, 1.03), (1.2, 1.3)])
+    assert ruler.false_differences(made) == ruler.Share(2, 2)
+    assert ruler.false_differences(made, strict) == ruler.Share(1, 2)
 
 
 def test_a_noisy_timer_pays_for_repeating_and_a_precise_one_for_one_reading() -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reportkit.plan import Here, Sides
+    from reportkit.statistics import Draws
 
 Kind = Literal["quiet", "drift", "bursts", "two-humped"]
 
@@ -105,6 +106,19 @@ def refuse(noise: Kind, here: Here) -> None:
         raise Unavailable(message)
 
 
+def reading(
+    calls: dict[str, Callable[[], Any]], here: Here, budget: float, seed: int, block: float = timing.BLOCK
+) -> tuple[Draws, int]:
+    """Return one reading of the ratio, as the judge would draw it, and the pairs that it took.
+
+    What `timing.steady_state` does after its warm-up: the length of blocks, pairs, looks, and the rule that stops.
+    """
+    gpu = timing.Gpu(here)
+    steady = timing.Steady(calls=timing.calls_a_block(calls, here, block), warmups={}, busy_clock=gpu.clock())
+    timing.take_pairs(steady, calls, here, gpu, budget)
+    return speedup_draws(*steady.judged, DRAWS, seed), steady.pairs
+
+
 def trials(  # noqa: PLR0913 -- each is a setting of the experiment
     sides: Sides, here: Here, *, truth: float, count: int, noise: Kind, budget: float, block: float = timing.BLOCK
 ) -> dict[str, Measurement]:
@@ -119,25 +133,19 @@ def trials(  # noqa: PLR0913 -- each is a setting of the experiment
     refuse(noise, here)
     calls: dict[str, Callable[[], Any]] = {"eager": sides.eager, "compiled": sides.compiled}
     pace = timing.PACES[here.scale]
-    warmups = {side: timing.warm_up(call, here, pace.warm_up) for side, call in calls.items()}
+    for call in calls.values():
+        timing.warm_up(call, here, pace.warm_up)
     if noise != "quiet":
         mood = Noise(noise, random.Random(f"{noise} {truth}"))  # noqa: S311 -- noise, not a secret
         calls = {side: slowed(call, mood) for side, call in calls.items()}
-    gpu = timing.Gpu(here)
     found: dict[str, list[float]] = {"low": [], "centre": [], "high": [], "pairs": [], "seconds": []}
     for trial in range(count):
         start = perf_counter()
-        steady = timing.Steady(
-            calls=timing.calls_a_block(calls, here, block),
-            warmups=warmups,
-            busy_clock=gpu.clock(),
-        )
-        timing.take_pairs(steady, calls, here, gpu, budget)
+        drawn, pairs = reading(calls, here, budget, seed_of("trial", noise, str(truth), trial), block)
         found["seconds"].append(round(perf_counter() - start, timing.RESOLUTION))
-        interval = speedup_draws(*steady.judged, DRAWS, seed_of("trial", noise, str(truth), trial)).interval()
-        for name, value in zip(("low", "centre", "high"), interval, strict=True):
+        for name, value in zip(("low", "centre", "high"), drawn.interval(), strict=True):
             found[name].append(value)
-        found["pairs"].append(float(steady.pairs))
+        found["pairs"].append(float(pairs))
     return {
         **{name: Measurement(unit="s" if name == "seconds" else "1", samples=values) for name, values in found.items()},
         "truth": Measurement(unit="1", samples=[truth]),

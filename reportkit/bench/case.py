@@ -132,8 +132,8 @@ def _measure(
             with progress.phase(name):
                 try:
                     observed = passes.launches(prepared, here) if name == "launches" else passes.energy(prepared, here)
-                except Exception:  # noqa: BLE001 -- the timing stands without it; the output says why it is not there
-                    traceback.print_exc()
+                except Exception as error:  # noqa: BLE001 -- the timing stands without it, and the file says so
+                    progress.findings[f"{name}-pass"] = Finding(holds=False, evidence={"reason": _reason(error)})
                     continue
             progress.launches = observed.launches or progress.launches
             progress.energy = observed.energy or progress.energy
@@ -148,7 +148,7 @@ def _spring(trap: Trap, case: Case, here: Here, progress: Progress) -> None:
     try:
         _time(trap.sides, case, here, progress, compiles=trap.compiles)
     except timing.Refused as error:  # Anything else is a trap that is broken.
-        refusal = _reason(error)
+        refusal = str(error)
     if not refusal and progress.correctness is not None and not progress.correctness.right:
         refusal = progress.correctness.detail
     if not refusal and trap.compiles and not counters.unique_graphs():

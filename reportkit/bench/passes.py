@@ -49,8 +49,10 @@ def launches(sides: Sides, here: Here) -> Observed:
     """Count the kernels of a call of either side, and the time in which at least one was running.
 
     Copies and fills by the driver are left out, and kernels inside a replayed graph counted one by one. The time
-    is the union of the kernels' spans, so that kernels side by side are not counted twice. A profiler that sees
-    no kernel at all has no access to the GPU's tracer, and nothing is said.
+    is the union of the kernels' spans, so that kernels side by side are not counted twice.
+
+    Raises:
+        RuntimeError: no kernel was seen, as where the profiler has no access to the GPU's tracer.
     """
     counted: dict[str, int] = {}
     busy: dict[str, Measurement] = {}
@@ -58,13 +60,13 @@ def launches(sides: Sides, here: Here) -> Observed:
         _profiled(call, here)  # The first profile of a process sets the tracer up, and may miss kernels.
         spans = [_profiled(call, here) for _ in range(PROFILED)]
         numbers = [len(one) for one in spans]
-        if not max(numbers):
-            return Observed()
+        if not min(numbers):
+            message = f"the profiler saw no kernel of {side}; it may have no access to the GPU's tracer"
+            raise RuntimeError(message)
         counted[side] = max(numbers)
         counted[f"{side}_least"] = min(numbers)
-        seconds = [union(one) for one in spans]
-        if min(seconds) > 0:
-            busy[f"{side}_busy"] = Measurement(unit="s", samples=[round(one, timing.RESOLUTION) for one in seconds])
+        seconds = [round(union(one), timing.RESOLUTION) for one in spans]
+        busy[f"{side}_busy"] = Measurement(unit="s", samples=seconds)
     return Observed(launches=counted, measurements=busy)
 
 
@@ -101,10 +103,12 @@ def union(spans: Iterable[tuple[float, float]]) -> float:
 
 
 def energy(sides: Sides, here: Here) -> Observed:
-    """Count the energy of a call of either side, in joules, over alternating windows, by the GPU's own counter."""
+    """Count the energy of a call of either side, in joules, over alternating windows, by the GPU's own counter.
+
+    Raises:
+        RuntimeError: the GPU has no such counter, or it stopped answering.
+    """
     gpu = timing.Gpu(here)
-    if gpu.energy() is None:
-        return Observed()
     timing.synchronize(here)
     idle = _window(lambda: sleep(IDLE), gpu, here, IDLE)
     calls = {"e": sides.eager, "c": sides.compiled}
@@ -140,7 +144,7 @@ def _window(call: Callable[[], Any], gpu: timing.Gpu, here: Here, seconds: float
 def _joules(gpu: timing.Gpu) -> float:
     joules = gpu.energy()
     if joules is None:
-        message = "the GPU's energy counter stopped answering"
+        message = "the GPU's energy counter does not answer"
         raise RuntimeError(message)
     return joules
 

@@ -45,7 +45,7 @@ from reportkit.bench.messages import (
 )
 from reportkit.digest import digests
 from reportkit.plan import Article, Case, load_article
-from reportkit.records import CaseFile, Environment, Scale
+from reportkit.records import CaseFile, Environment, Finding, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -382,9 +382,7 @@ def _measure(group: list[Case], context: Context, bar: tqdm[None]) -> Iterator[C
                     break
                 whole = answer
                 if "memory" in case.passes and answer.status == "complete" and environment.gpu:
-                    memory, seconds = _memory(case, cache, context, bar)
-                    phases = answer.phases | {"memory": round(seconds, 3)}
-                    whole = msgspec.structs.replace(answer, memory=memory, phases=phases)
+                    whole = _with_memory(answer, case, cache, context, bar)
                 with _undisturbed():
                     file = _write(case, whole, environment, started, context)
                     pending.remove(case)
@@ -587,23 +585,31 @@ def _note_caches(case: Case, file: CaseFile, cache: Path, context: Context) -> N
         context.unfilled[case.name] = Answer(case=case.name, status=file.status, reason=file.reason)
 
 
-def _memory(case: Case, cache: Path, context: Context, bar: tqdm[None]) -> tuple[dict[str, int] | None, float]:
-    """Return the peak memory of each side, from a fresh process each, and what that took in seconds, imports aside.
+def _with_memory(answer: Answer, case: Case, cache: Path, context: Context, bar: tqdm[None]) -> Answer:
+    """Return the answer with the peak memory of each side, from a fresh process each, and what that took.
 
-    A side whose process failed is not there.
+    A side whose process failed is not there, and a finding says why. Imports are no part of the time.
     """
     memory: dict[str, int] = {}
+    findings: dict[str, Finding] = {}
     seconds = 0.0
     sides: dict[str, Only] = {"eager": "memory-eager", "compiled": "memory-compiled"}
     for side, only in sides.items():
         _show(bar, f"{case.name}: memory, {side}")
-        answer = _part(case.name, only, cache, _limit(case, context), context, bar)
-        if answer.status == "complete":
-            memory |= answer.memory or {}
+        part = _part(case.name, only, cache, _limit(case, context), context, bar)
+        if part.status == "complete":
+            memory |= part.memory or {}
         else:
-            say(f"{case.name}: the peak memory of {side} is missing ({answer.status}: {answer.reason})")
-        seconds += sum(spent for phase, spent in answer.phases.items() if phase not in {"import", "settings"})
-    return memory or None, seconds
+            why = f"{part.status}: {part.reason}"
+            say(f"{case.name}: the peak memory of {side} is missing ({why})")
+            findings[f"memory-pass-{side}"] = Finding(holds=False, evidence={"reason": why})
+        seconds += sum(spent for phase, spent in part.phases.items() if phase not in {"import", "settings"})
+    return msgspec.structs.replace(
+        answer,
+        memory=memory or None,
+        findings=answer.findings | findings,
+        phases=answer.phases | {"memory": round(seconds, 3)},
+    )
 
 
 def _fresh(context: Context) -> Path:

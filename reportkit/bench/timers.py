@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reportkit.bench import timing
-from reportkit.bench.calibration import DRAWS
+from reportkit.bench import calibration, timing
 from reportkit.records import Measurement
-from reportkit.statistics import seed_of, speedup_draws
+from reportkit.statistics import seed_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,14 +41,7 @@ class Reading:
 def ours(sides: Sides, here: Here) -> Reading:
     """Read the ratio as `timing.steady_state` does, interval included."""
     calls: dict[str, Callable[[], Any]] = {"eager": sides.eager, "compiled": sides.compiled}
-    gpu = timing.Gpu(here)
-    steady = timing.Steady(
-        calls=timing.calls_a_block(calls, here),
-        warmups={},
-        busy_clock=gpu.clock(),
-    )
-    timing.take_pairs(steady, calls, here, gpu, timing.PACES[here.scale].budget)
-    drawn = speedup_draws(*steady.judged, DRAWS, seed_of("timers"))
+    drawn, _ = calibration.reading(calls, here, timing.PACES[here.scale].budget, seed_of("timers"))
     return Reading(drawn.centre, drawn.noise())
 
 

@@ -219,7 +219,7 @@ class RulerPage:
             status = self.texts(f"status.{file.status}")
             shown = fill(self.texts.labels["verdict.named"], name=status, value=file.reason or "")
         elif finding and finding.holds:
-            reason = str(finding.evidence.get("reason") or "").removeprefix("Refused: ")
+            reason = str(finding.evidence.get("reason") or "").removeprefix("Refused: ").removeprefix("Recompiled: ")
             shown = fill(self.texts.labels["ruler.refused"], reason=reason)
         elif one.speedup is not None:
             shown = lines.number(one.speedup)

@@ -206,6 +206,12 @@ def test_timers_take_turns_and_leave_ratio_seconds_and_error(monkeypatch: pytest
     assert [timer.name for timer in ruler.timers(found)] == ["ours", "hand-loop", "thirty-pairs"]
 
 
+def test_a_reading_is_drawn_as_often_as_the_judge_draws() -> None:
+    from reportkit.judge import Criteria
+
+    assert Criteria().draws == calibration.DRAWS
+
+
 def test_triton_times_only_where_there_is_a_gpu() -> None:
     assert "do-bench" not in timers.known(HERE)
     assert "do-bench" in timers.known(Here(scale="full", device="cuda"))

@@ -273,6 +273,8 @@ def test_peak_memory_comes_from_a_process_a_side_and_its_failure_costs_only_itse
     assert [only for only, _ in asked] == [None, None, "memory-eager", "memory-compiled"]
     assert len({cache for _, cache in asked[1:]}) == 1
     assert "the peak memory of compiled is missing (crashed: it was killed by SIGBUS)" in capsys.readouterr().out
+    missing = on_file(toy)["plain"].findings["memory-pass-compiled"]
+    assert (missing.holds, missing.evidence["reason"]) == (False, "crashed: it was killed by SIGBUS")
 
 
 def test_unknown_names_are_answered_with_the_nearest(wish: Callable[..., Wish]) -> None:
