@@ -147,10 +147,11 @@ def test_a_kept_result_is_found_out_by_other_inputs(kept: bool) -> None:  # noqa
 
 
 @pytest.mark.torch
-def test_without_a_gpu_nothing_is_said_of_its_memory_and_energy() -> None:
+def test_without_a_gpu_its_memory_is_not_said_and_its_energy_is_missed_by_name() -> None:
     sides = Sides(eager=list, compiled=list, reference=None, tolerance=1e-4)
     assert passes.peak_memory("eager", sides, HERE) is None
-    assert passes.energy(sides, HERE) == passes.Observed()
+    with pytest.raises(RuntimeError, match="energy counter does not answer"):
+        passes.energy(sides, HERE)
 
 
 @pytest.mark.parametrize(
@@ -223,3 +224,28 @@ def test_findings_and_measurements_may_come_from_one_call(tmp_path: Any) -> None
         answer = case.measure(both, experiment.cases[0], HERE, case.Progress("anchors.all", stream.fileno()))
     assert set(answer.findings) == {"yes"}
     assert set(answer.measurements) == {"time"}
+
+
+@pytest.mark.torch
+def test_a_pass_that_fails_says_so_in_the_answer_and_the_timing_stands(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from reportkit.bench import case
+
+    def timed(_sides: Sides, _case: object, _here: Here, progress: case.Progress, **_: object) -> None:
+        progress.measurements["eager_wall"] = Measurement(unit="s", samples=[1.0])
+
+    monkeypatch.setattr(case, "_time", timed)
+    experiment = next(e for e in ARTICLE.experiments if e.id == "same-small")
+    sides = Sides(eager=list, compiled=list, reference=None, tolerance=1e-4)
+    watched = replace(experiment, prepare=lambda _case, _here: sides)
+    one = replace(experiment.cases[0], passes=("energy",))
+    monkeypatch.setattr(timing, "Gpu", lambda _: SimpleNamespace(energy=lambda: None))
+    monkeypatch.setattr(timing, "synchronize", lambda _: None)
+    with (tmp_path / "answers").open("wb") as stream:
+        progress = case.Progress(one.name, stream.fileno())
+        answer = case.measure(watched, one, Here(scale="smoke", device="cuda"), progress)
+    assert answer.status == "complete", answer.traceback
+    assert "eager_wall" in answer.measurements
+    assert not answer.findings["energy-pass"].holds
+    assert "energy counter" in str(answer.findings["energy-pass"].evidence["reason"])
