@@ -7,7 +7,13 @@ ARTICLE = Article(
     id="torch-compile",
     lane="2.5",
     machines=("nvidia-h200",),
-    preload=("transformers",),
+    preload=(
+        "torchvision",
+        "transformers.models.bert.modeling_bert",
+        "transformers.models.gpt2.modeling_gpt2",
+        "transformers.models.llama.modeling_llama",
+        "diffusers.models.unets.unet_2d_condition",
+    ),
     sections=(controls.SECTION, ecosystem.SECTION, benchmarks.SECTION, questions.SECTION),
     anchors="anchors",
 )

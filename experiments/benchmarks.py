@@ -62,24 +62,14 @@ def prepare(case: Case, here: Here) -> Sides:
     model, inputs = getattr(workloads, case.workload)(here)
     compiled = torch.compile(model)
 
-    def eager_call() -> object:
-        with torch.no_grad():
-            return model(*inputs)
-
-    def compiled_call() -> object:
-        with torch.no_grad():
-            return compiled(*inputs)
-
     def reference() -> object:
-        twin, doubled = workloads.double(model, inputs)
-        with torch.no_grad():
-            return twin(*doubled)
+        return workloads.quiet(*workloads.double(model, inputs))()
 
     # PyTorch's own tolerances: 1e-4 in its TorchBench suite, 1e-3 for Hugging Face's models.
     tolerance = {"resnet50": 1e-4, "bert_base": 1e-3}[case.workload]
     return Sides(
-        eager=eager_call,
-        compiled=compiled_call,
+        eager=workloads.quiet(model, inputs),
+        compiled=workloads.quiet(compiled, inputs),
         reference=reference,
         tolerance=tolerance,
         inputs=tuple(tensor for tensor in inputs if tensor.is_floating_point()),

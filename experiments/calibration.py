@@ -48,23 +48,15 @@ def known_ratio(workload: str, here: Here, eager: int, compiled: int) -> Sides:
 
     They share both: two copies lie elsewhere in memory, and differ by some tenths of a per cent for that alone.
     """
-    import torch
-
     from experiments import workloads
 
     model, inputs = getattr(workloads, workload)(here)
-
-    def repeated(repeats: int) -> Callable[[], object]:
-        def call() -> object:
-            output: object = None
-            with torch.no_grad():
-                for _ in range(repeats):
-                    output = model(*inputs)
-            return output
-
-        return call
-
-    return Sides(eager=repeated(eager), compiled=repeated(compiled), reference=None, tolerance=0.0)
+    return Sides(
+        eager=workloads.quiet(model, inputs, eager),
+        compiled=workloads.quiet(model, inputs, compiled),
+        reference=None,
+        tolerance=0.0,
+    )
 
 
 def prepare_calibration(case: Case, here: Here) -> Callable[[], Mapping[str, Measurement]]:

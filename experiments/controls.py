@@ -87,26 +87,17 @@ CLAIMS = (
 )
 
 
-def _quiet(model: Any, inputs: tuple[Any, ...], repeats: int = 1) -> Call:
-    """Return the call that runs the model that often, without gradients."""
-    import torch
-
-    def call() -> object:
-        with torch.no_grad():
-            for _ in range(repeats):
-                output = model(*inputs)
-            return output
-
-    return call
-
-
 def prepare_same(case: Case, here: Here) -> Sides:
     """Return the same call twice."""
     from experiments import workloads
 
     model, inputs = getattr(workloads, case.workload)(here)
     return Sides(
-        eager=_quiet(model, inputs), compiled=_quiet(model, inputs), reference=None, tolerance=1e-3, inputs=inputs
+        eager=workloads.quiet(model, inputs),
+        compiled=workloads.quiet(model, inputs),
+        reference=None,
+        tolerance=1e-3,
+        inputs=inputs,
     )
 
 
@@ -117,8 +108,8 @@ def prepare_repeats(case: Case, here: Here) -> Sides:
     model, inputs = getattr(workloads, case.workload)(here)
     longer = int(case.axes["repeats"])
     return Sides(
-        eager=_quiet(model, inputs, longer),
-        compiled=_quiet(model, inputs, REPEATS),
+        eager=workloads.quiet(model, inputs, longer),
+        compiled=workloads.quiet(model, inputs, REPEATS),
         reference=None,
         tolerance=1e-3,
         inputs=inputs,
@@ -143,7 +134,7 @@ def prepare_anchors(case: Case, here: Here) -> Callable[[], dict[str, Measuremen
     calls: dict[str, tuple[Call, int]] = {
         "launch": (lambda: one.add_(1), 1000),
         "copy": (lambda: target.copy_(source), 20),
-        "mobilenet": (_quiet(model, inputs), 10),
+        "mobilenet": (workloads.quiet(model, inputs), 10),
     }
 
     def observe() -> dict[str, Measurement]:
@@ -223,13 +214,15 @@ def _first_call(model: Any, inputs: tuple[Any, ...], here: Here) -> Trap:
     """Time one call of either side: of the compiled side it is the one that compiles."""
     import torch
 
+    from experiments import workloads
+
     def many(numbers: torch.Tensor) -> torch.Tensor:
         for _ in range(REPEATS):
             output = model(numbers)
         return output
 
     # Dynamo alone, which runs the same operators: then there is no difference but the compiling.
-    eager, compiled = _quiet(many, inputs), _quiet(torch.compile(many, backend="eager"), inputs)
+    eager, compiled = workloads.quiet(many, inputs), workloads.quiet(torch.compile(many, backend="eager"), inputs)
 
     def naive() -> dict[str, Measurement]:
         return _naive(_stopwatch(eager, here, 1, 1), _stopwatch(compiled, here, 1, 1))
@@ -241,7 +234,9 @@ def _no_synchronisation(model: Any, inputs: tuple[Any, ...], _here: Here) -> Tra
     """Time the launching: one side waits for its result by itself, and the other one returns at once."""
     import torch
 
-    work = _quiet(model, inputs, REPEATS)
+    from experiments import workloads
+
+    work = workloads.quiet(model, inputs, REPEATS)
 
     def waits() -> object:
         output = work()
@@ -263,7 +258,9 @@ def _side_stream(model: Any, inputs: tuple[Any, ...], _here: Here) -> Trap:
     """Time by events on the current stream work that runs on another one."""
     import torch
 
-    work = _quiet(model, inputs, REPEATS)
+    from experiments import workloads
+
+    work = workloads.quiet(model, inputs, REPEATS)
     stream = torch.cuda.Stream()
 
     def aside() -> object:
@@ -293,7 +290,9 @@ def _side_stream(model: Any, inputs: tuple[Any, ...], _here: Here) -> Trap:
 
 def _cached_result(model: Any, inputs: tuple[Any, ...], here: Here) -> Trap:
     """Time a side that computes once and returns the same result ever after."""
-    work = _quiet(model, inputs, REPEATS)
+    from experiments import workloads
+
+    work = workloads.quiet(model, inputs, REPEATS)
     kept: list[object] = []
 
     def remembers() -> object:
@@ -313,8 +312,10 @@ def _mutated_inputs(model: Any, inputs: tuple[Any, ...], here: Here) -> Trap:
     """Time a side that empties half of what is left of its input, and skips what is empty."""
     import torch
 
+    from experiments import workloads
+
     left = inputs[0].clone()
-    work = _quiet(model, inputs, REPEATS)
+    work = workloads.quiet(model, inputs, REPEATS)
 
     def consumes() -> object:
         with torch.no_grad():
@@ -335,8 +336,10 @@ def _zeros(model: Any, inputs: tuple[Any, ...], here: Here) -> Trap:
     """Time one side on random numbers, and the other on zeros, which cost a GPU less power."""
     import torch
 
-    work, twin = _quiet(model, inputs, REPEATS), _quiet(model, inputs, REPEATS)
-    nothing = _quiet(model, tuple(torch.zeros_like(one) for one in inputs), REPEATS)
+    from experiments import workloads
+
+    work, twin = workloads.quiet(model, inputs, REPEATS), workloads.quiet(model, inputs, REPEATS)
+    nothing = workloads.quiet(model, tuple(torch.zeros_like(one) for one in inputs), REPEATS)
 
     def naive() -> dict[str, Measurement]:
         work()
@@ -353,7 +356,7 @@ def _tf32_one_side(model: Any, inputs: tuple[Any, ...], here: Here) -> Trap:
     from experiments import workloads
 
     # Once: a product of a product would be compared after its errors have grown on both sides.
-    work = _quiet(model, inputs)
+    work = workloads.quiet(model, inputs)
 
     def rounds() -> object:
         torch.backends.cuda.matmul.allow_tf32 = True
@@ -363,7 +366,7 @@ def _tf32_one_side(model: Any, inputs: tuple[Any, ...], here: Here) -> Trap:
 
     def reference() -> object:
         twin, doubled = workloads.double(model, inputs)
-        return _quiet(twin, doubled)()
+        return workloads.quiet(twin, doubled)()
 
     def naive() -> dict[str, Measurement]:
         work()
@@ -378,13 +381,15 @@ def _zero_graphs(model: Any, inputs: tuple[Any, ...], here: Here) -> Trap:
     import torch
     from torch._dynamo.utils import counters
 
+    from experiments import workloads
+
     def loop(numbers: torch.Tensor) -> torch.Tensor:
         for _ in range(3):
             numbers = model(numbers)
             torch._dynamo.graph_break()
         return numbers
 
-    eager, compiled = _quiet(loop, inputs), _quiet(torch.compile(loop, backend="eager"), inputs)
+    eager, compiled = workloads.quiet(loop, inputs), workloads.quiet(torch.compile(loop, backend="eager"), inputs)
 
     def naive() -> dict[str, Measurement]:
         counters.clear()
@@ -427,7 +432,9 @@ def _cold_clocks(model: Any, inputs: tuple[Any, ...], here: Here) -> Trap:
     """Time first one side and then the other on a GPU that was idle: the first one finds its clocks low."""
     from time import sleep
 
-    work, twin = _quiet(model, inputs, REPEATS), _quiet(model, inputs, REPEATS)
+    from experiments import workloads
+
+    work, twin = workloads.quiet(model, inputs, REPEATS), workloads.quiet(model, inputs, REPEATS)
 
     def naive() -> dict[str, Measurement]:
         work()
@@ -442,7 +449,9 @@ def _profiler_on(model: Any, inputs: tuple[Any, ...], here: Here) -> Trap:
     """Time one side before a profiler is switched on, and the other after; it is left on."""
     from torch.autograd.profiler import profile
 
-    work, twin = _quiet(model, inputs, REPEATS), _quiet(model, inputs, REPEATS)
+    from experiments import workloads
+
+    work, twin = workloads.quiet(model, inputs, REPEATS), workloads.quiet(model, inputs, REPEATS)
 
     def naive() -> dict[str, Measurement]:
         work()

@@ -7,12 +7,14 @@ Smoke scale keeps the architecture and shrinks sizes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reportkit.plan import Here
 
 SEED = 1337
@@ -63,6 +65,19 @@ def gelu_chain(here: Here) -> tuple[nn.Module, Inputs]:
     torch.manual_seed(SEED)
     model = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 64))
     return model.eval().to(here.device), (torch.randn(8, 64).to(here.device),)
+
+
+def quiet(model: Callable[..., Any], inputs: Inputs, repeats: int = 1) -> Callable[[], Any]:
+    """Return the call that runs a model on its inputs so many times, without gradients."""
+
+    def call() -> object:
+        output: object = None
+        with torch.no_grad():
+            for _ in range(repeats):
+                output = model(*inputs)
+        return output
+
+    return call
 
 
 def double(model: nn.Module, inputs: Inputs) -> tuple[nn.Module, Inputs]:

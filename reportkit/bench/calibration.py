@@ -114,7 +114,8 @@ def reading(
     What `timing.steady_state` does after its warm-up: the length of blocks, pairs, looks, and the rule that stops.
     """
     gpu = timing.Gpu(here)
-    steady = timing.Steady(calls=timing.calls_a_block(calls, here, block), warmups={}, busy_clock=gpu.clock())
+    numbers, leads = timing.calls_a_block(calls, here, block)
+    steady = timing.Steady(calls=numbers, leads=leads, warmups={}, busy_clock=gpu.clock())
     timing.take_pairs(steady, calls, here, gpu, budget)
     return speedup_draws(*steady.judged, DRAWS, seed), steady.pairs
 

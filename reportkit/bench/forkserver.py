@@ -1,4 +1,4 @@
-"""A process that has imported torch and the model libraries, and becomes a measured one by forking.
+"""A process that has imported torch, Dynamo and the model libraries, and becomes a measured one by forking.
 
 The runner starts it as `python -m reportkit.bench.forkserver DESCRIPTOR LIBRARIES...` and asks it, over a socket,
 for one child after another. It imports, and does nothing else: no tensor, no compiling, no GPU is touched
@@ -47,8 +47,9 @@ MESSAGE = 1 << 16
 PRIVATE = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 """Variables that differ from child to child. Every version reads them when it compiles, and not before."""
 
-COMPILER = ("torch._dynamo", "torch._inductor", "triton")
-"""What no library may bring in before the fork, but for what torch itself does."""
+WORKERS = ("torch._inductor.compile_fx", "torch._inductor.async_compile", "torch._inductor.compile_worker")
+"""What compiles, and starts processes and threads for it: nothing may bring it in before the fork. What Dynamo's own
+import brings of inductor's settings, and of Triton, does no more than define things."""
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 
@@ -58,7 +59,7 @@ class Ready(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     preloaded: list[str]
     modules: list[str]
-    """What is imported of the compiler: no more than what `import torch` brings."""
+    """What is imported of that which compiles: nothing, or the server is not fit."""
     threads: int
     """Threads that it has once it has forked; numpy's end with the first fork, as they do with every one."""
     gpu_touched: bool
@@ -88,7 +89,7 @@ def main() -> int:
     runner = socket.socket(fileno=int(sys.argv[1]))
     runner.set_inheritable(False)
     import numpy as np  # noqa: F401 -- only to be there
-    import torch  # noqa: F401
+    import torch._dynamo  # noqa: F401 -- seconds in each process else; it compiles nothing and starts nothing
 
     preloaded = [name for name in sys.argv[2:] if _harmless(name)]
     for name in preloaded:
@@ -156,7 +157,7 @@ def end_with_parent() -> None:
 
 
 def _compiler() -> list[str]:
-    return sorted(name for name in sys.modules if name.startswith(COMPILER))
+    return sorted(name for name in sys.modules if name.startswith(WORKERS))
 
 
 def _threads() -> int:
@@ -184,9 +185,8 @@ def _harmless(name: str) -> bool:
     """Whether a library can be imported before the fork, as found out in a process that is thrown away."""
 
     def harmless() -> bool:
-        before = _compiler()
         importlib.import_module(name)
-        return _compiler() == before and _in_a_fork(_can_use_cuda) and _threads() == 1
+        return not _compiler() and _in_a_fork(_can_use_cuda) and _threads() == 1
 
     return _in_a_fork(harmless)
 
@@ -276,7 +276,7 @@ class Server:
         ours.settimeout(BIRTH)
         # What can't be imported, or would not survive a fork, is said by a child that is started alone.
         self.ready = msgspec.json.decode(data, type=Ready) if data else None
-        if self.ready is None or self.ready.threads > 1 or self.ready.gpu_touched:
+        if self.ready is None or self.ready.modules or self.ready.threads > 1 or self.ready.gpu_touched:
             self.close()
             self.fit = False
             message = "it is not fit to be forked"

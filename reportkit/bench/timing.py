@@ -1,6 +1,6 @@
 """Steady state: eager and compiled in pairs of blocks, until the ratio is known well enough.
 
-One sample is the mean time of a call in a block of calls that lasts at least 5 ms. A pair is a
+One sample is the mean time of a call in a block of calls that lasts at least 2 ms. A pair is a
 block of either side, one after the other and as long as each other; pairs alternate their order
 (ABBA), so that a drift falls on both sides alike. How long to go on is decided at 30, 60, 120 ...
 pairs by the width of the interval and the budget alone, never by where a bound lies. Source of the
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from reportkit.plan import Here, Sides
     from reportkit.records import Scale
 
-BLOCK = 0.005
+BLOCK = 0.002
 """Seconds that a block lasts at least."""
 
-QUEUED, QUEUED_BLOCK = 5, 0.05
-"""On a GPU a block has so many calls, unless it lasts so many seconds with fewer: calls queue up there as they do in
-use, and before the first of a block the GPU waits for the host to launch it."""
+LEAD_BELOW = 0.02
+"""On a GPU a call that is not timed goes before a block of calls shorter than so many seconds. After a wait the GPU is
+idle until the host has launched something, which in use happens once; the lead keeps that out of the sample."""
 
 FIRST_LOOK = 30
 """Pairs before the interval is looked at for the first time; then at twice as many, and so on."""
@@ -152,8 +152,11 @@ def once(call: Callable[[], Any], here: Here) -> tuple[float, Any]:
     return round(perf_counter() - start, RESOLUTION), output
 
 
-def _block(call: Callable[[], Any], calls: int, here: Here) -> tuple[float, float | None]:
-    """Return mean seconds a call, by the wall clock and by GPU events (None without a GPU)."""
+def _block(call: Callable[[], Any], calls: int, here: Here, leads: int = 0) -> tuple[float, float | None]:
+    """Return mean seconds a call, by the wall clock and by GPU events (None without a GPU).
+
+    `leads` calls go before those that the events see; the wall clock counts them in.
+    """
     if here.device != "cuda":
         start = perf_counter()
         for _ in range(calls):
@@ -164,13 +167,15 @@ def _block(call: Callable[[], Any], calls: int, here: Here) -> tuple[float, floa
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     torch.cuda.synchronize()
     start = perf_counter()
+    for _ in range(leads):
+        call()
     begin.record()
     for _ in range(calls):
         call()
     end.record()
     torch.cuda.synchronize()
     wall = perf_counter() - start
-    return wall / calls, begin.elapsed_time(end) / 1000 / calls
+    return wall / (leads + calls), begin.elapsed_time(end) / 1000 / calls
 
 
 @dataclass(slots=True)
@@ -179,6 +184,8 @@ class Steady:
 
     calls: dict[str, int]
     warmups: dict[str, int]
+    leads: int = 0
+    """Calls that go before those of a block and are not timed by GPU events."""
     wall: dict[str, list[float]] = field(default_factory=lambda: {"eager": [], "compiled": []})
     gpu: dict[str, list[float]] = field(default_factory=lambda: {"eager": [], "compiled": []})
     clock: list[float] = field(default_factory=list)
@@ -233,11 +240,8 @@ def steady_state(sides: Sides, here: Here, graphs: Callable[[], int]) -> tuple[d
     gpu = Gpu(here)
     calls: dict[str, Callable[[], Any]] = {"eager": sides.eager, "compiled": sides.compiled}
     warmups = {side: warm_up(call, here, pace.warm_up) for side, call in calls.items()}
-    steady = Steady(
-        calls=calls_a_block(calls, here),
-        warmups=warmups,
-        busy_clock=gpu.clock(),
-    )
+    numbers, leads = calls_a_block(calls, here)
+    steady = Steady(calls=numbers, leads=leads, warmups=warmups, busy_clock=gpu.clock())
     before, temperature, power = graphs(), *gpu.state()[:2]
     gc.collect()
 
@@ -272,17 +276,20 @@ def warm_up(call: Callable[[], Any], here: Here, seconds: float) -> int:
     return calls
 
 
-def calls_a_block(calls: Mapping[str, Callable[[], Any]], here: Here, block: float = BLOCK) -> dict[str, int]:
-    """Return how many calls of each side last `block` seconds, by trial: calls overlap on a GPU.
+def calls_a_block(
+    calls: Mapping[str, Callable[[], Any]], here: Here, block: float = BLOCK
+) -> tuple[dict[str, int], int]:
+    """Return how many calls of each side last `block` seconds, by trial, and how many go before them untimed.
 
     Both blocks are as long as each other, as nearly as whole calls allow: what takes the processor away hits the
-    longer block more often, and would pass for a difference.
+    longer block more often, and would pass for a difference. For the same reason both have a lead or neither.
     """
     fitting, seconds = {}, {}
     for side, call in calls.items():
         fitting[side], seconds[side] = _fitting(call, here, block)
     length = max(fitting[side] * seconds[side] for side in calls)
-    return {side: max(1, round(length / seconds[side])) for side in calls}
+    leads = int(here.device == "cuda" and min(seconds.values()) < LEAD_BELOW)
+    return {side: max(1, round(length / seconds[side])) for side in calls}, leads
 
 
 def _fitting(call: Callable[[], Any], here: Here, block: float) -> tuple[int, float]:
@@ -293,10 +300,7 @@ def _fitting(call: Callable[[], Any], here: Here, block: float) -> tuple[int, fl
         if took >= block:
             took = min(took, *(_block(call, number, here)[0] * number for _ in range(UNDISTURBED - 1)))
         if took >= block:
-            seconds = took / number
-            if here.device == "cuda":
-                number = max(number, min(QUEUED, math.ceil(QUEUED_BLOCK / seconds)))
-            return number, seconds
+            return number, took / number
         number = max(number + 1, math.ceil(1.1 * number * block / took))
 
 
@@ -340,7 +344,7 @@ def _take_pairs(
         blocks: dict[str, tuple[float, float | None]] = {}
         clocks: list[float] = []
         for side in order:
-            blocks[side] = _block(calls[side], steady.calls[side], here)
+            blocks[side] = _block(calls[side], steady.calls[side], here, steady.leads)
             clock = gpu.clock()
             if clock is not None:
                 clocks.append(clock)

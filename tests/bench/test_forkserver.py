@@ -49,17 +49,27 @@ def environment(server: Server, cache: Path) -> None:
     assert any(isinstance(message, Hello) for message in messages)
 
 
-def test_before_the_fork_nothing_of_the_compiler_is_there_and_no_thread_and_no_gpu(
+def test_before_the_fork_nothing_that_compiles_is_there_and_no_thread_and_no_gpu(
     server: Server, tmp_path: Path
 ) -> None:
     environment(server, tmp_path)
 
     ready = server.ready
     assert ready is not None
-    assert ready.preloaded == ["transformers"]  # torchvision brings Dynamo and parts of inductor, in every lane.
-    # `import torch` itself brings inductor's settings in some versions; they know nothing of a cache folder.
-    assert set(ready.modules) <= {"torch._inductor", "torch._inductor.config"}
+    assert ready.preloaded == ["torchvision", "transformers"]
+    assert ready.modules == []
     assert (ready.threads, ready.gpu_touched) == (1, False)
+
+
+def test_settings_and_variables_of_a_forked_process_are_its_own(server: Server, tmp_path: Path) -> None:
+    """Inductor's settings are imported before the fork; where its folders lie is asked after it."""
+    from reportkit.bench.forkserver import MARK, PRIVATE
+
+    environment(server, tmp_path)
+    assert server._process is not None
+    shown = (Path("/proc") / str(server._process.pid) / "environ").read_bytes()
+    assert not [name for name in PRIVATE if name.encode() in shown]
+    assert MARK.encode() in shown
 
 
 def test_a_server_that_dies_is_started_again(server: Server, tmp_path: Path) -> None:

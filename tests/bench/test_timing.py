@@ -136,7 +136,7 @@ def test_events_that_miss_the_work_of_one_side_are_left_out(
 ) -> None:
     machine = Machine(monkeypatch)
 
-    def block(call: Callable[[], None], _calls: int, _here: Here) -> tuple[float, float]:
+    def block(call: Callable[[], None], _calls: int, _here: Here, _leads: int = 0) -> tuple[float, float]:
         call()
         seconds = 0.06
         return seconds, seconds * (seen if machine.log[-1] == "c" else 1.0)
@@ -155,9 +155,10 @@ def test_both_blocks_of_a_pair_are_as_long_as_whole_calls_allow(
 ) -> None:
     machine = Machine(monkeypatch)
     calls = {"eager": machine.call("e", eager), "compiled": machine.call("c", compiled)}
-    numbers = timing.calls_a_block(calls, HERE)
+    numbers, leads = timing.calls_a_block(calls, HERE)
 
     lengths = numbers["eager"] * eager, numbers["compiled"] * compiled
+    assert leads == 0  # Calls do not queue up on a processor.
     assert max(lengths) >= timing.BLOCK
     assert abs(lengths[0] - lengths[1]) <= max(eager, compiled) / 2
 
@@ -173,14 +174,19 @@ def test_a_disturbance_while_calls_are_counted_leaves_blocks_equal(monkeypatch: 
         machine.now += 0.004 if count in {1, 3} else 0.0
         undisturbed()
 
-    numbers = timing.calls_a_block({"eager": disturbed, "compiled": machine.call("c", 0.0006)}, HERE)
+    numbers, _ = timing.calls_a_block({"eager": disturbed, "compiled": machine.call("c", 0.0006)}, HERE)
     assert numbers["eager"] == numbers["compiled"]
 
 
-@pytest.mark.parametrize(("seconds", "calls"), [(0.0001, 50), (0.004, 5), (0.009, 5), (0.02, 3), (0.2, 1)])
-def test_on_a_gpu_calls_queue_up(monkeypatch: pytest.MonkeyPatch, seconds: float, calls: int) -> None:
+@pytest.mark.parametrize(
+    ("eager", "compiled", "calls", "leads"),
+    [(0.0001, 0.0001, 20, 1), (0.004, 0.004, 1, 1), (0.03, 0.004, 1, 1), (0.03, 0.02, 1, 0)],
+)
+def test_on_a_gpu_a_call_goes_before_a_block_of_short_ones(
+    monkeypatch: pytest.MonkeyPatch, eager: float, compiled: float, calls: int, leads: int
+) -> None:
     monkeypatch.setattr(timing, "_block", lambda call, _number, _here: (call(), None))
     on_gpu = Here(scale="full", device="cuda")
-    numbers = timing.calls_a_block({"eager": lambda: seconds, "compiled": lambda: seconds}, on_gpu)
-    assert numbers["eager"] == numbers["compiled"]
+    numbers, before = timing.calls_a_block({"eager": lambda: eager, "compiled": lambda: compiled}, on_gpu)
+    assert before == leads
     assert calls <= numbers["eager"] <= 1.2 * calls
