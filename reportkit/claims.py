@@ -118,9 +118,42 @@ class Speedup:
 
 @dataclass(frozen=True, slots=True)
 class FirstCall:
-    """Seconds of the first compiled call, over fresh processes: one a case."""
+    """What a first compiled call cost, over fresh processes: one a case.
+
+    `metric` is what is taken of each process's file, in seconds; with `of`, its share of another one.
+    """
 
     where: Where
+    metric: str = "first_call"
+    of: str | None = None
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what it is made of."""
+        return (self.where,)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Seconds a call of one side of a timed case in steady state, by the clock that is judged."""
+
+    where: Where
+    side: Literal["eager", "compiled"]
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what it is made of."""
+        return (self.where,)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """The middle of one metric of one case.
+
+    `name` is a measurement's, such as `eager_wall`, `eager_busy`, `compiled_energy`, or one that an experiment made;
+    or a number of the case file: `counters.unique_graphs`, `launches.eager`, `memory.compiled_allocated`.
+    """
+
+    where: Where
+    name: str
 
     def cases(self) -> tuple[Where, ...]:
         """Return what it is made of."""
@@ -131,23 +164,59 @@ class FirstCall:
 class Spread:
     """The largest speedup over the smallest, among single cases."""
 
-    where: Where
+    where: Where | tuple[Where, ...]
 
     def cases(self) -> tuple[Where, ...]:
         """Return what it is made of."""
-        return (self.where,)
+        return self.where if isinstance(self.where, tuple) else (self.where,)
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
     """One quantity over another."""
 
-    over: Speedup | FirstCall
-    under: Speedup | FirstCall
+    over: Number
+    under: Number
 
     def cases(self) -> tuple[Where, ...]:
         """Return what it is made of."""
         return (*self.over.cases(), *self.under.cases())
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Quantities of one unit added up, each so many times: `Sum(((1, first_call), (1000, a_call)))`."""
+
+    terms: tuple[tuple[float, Number], ...]
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what it is made of."""
+        return tuple(where for _, term in self.terms for where in term.cases())
+
+
+@dataclass(frozen=True, slots=True)
+class Smallest:
+    """The smallest of several quantities of one unit, taken as a whole in each draw."""
+
+    parts: tuple[Number, ...]
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what it is made of."""
+        return tuple(where for part in self.parts for where in part.cases())
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricMean:
+    """The geometric mean of several ratios."""
+
+    parts: tuple[Number, ...]
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what it is made of."""
+        return tuple(where for part in self.parts for where in part.cases())
+
+
+Number = Speedup | FirstCall | Side | Metric | Spread | Ratio | Sum | Smallest | GeometricMean
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,17 +233,60 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Works:
+    """The fact that cases run through at least one graph, and match eager by the fp64 rule; `unbroken`: in one piece."""
+
+    where: Where
+    unbroken: bool = False
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what it is made of."""
+        return (self.where,)
+
+
+@dataclass(frozen=True, slots=True)
+class SomeBelow:
+    """The fact that some case's speedup lies below a number, and does so again in a second process of that case.
+
+    The high end of its interval must, corrected for the number of cases by Holm's method. `again` maps the name of a
+    case to that of the case that repeats it.
+    """
+
+    wheres: tuple[Where, ...]
+    high: float
+    again: Mapping[str, str]
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what it is made of."""
+        return self.wheres
+
+
+@dataclass(frozen=True, slots=True)
+class Untestable:
+    """Nothing here can be measured against the claim; some cases may be shown beside it."""
+
+    shown: tuple[Where, ...] = ()
+
+    def cases(self) -> tuple[Where, ...]:
+        """Return what is shown beside it."""
+        return self.shown
+
+
+@dataclass(frozen=True, slots=True)
 class Each:
     """Several quantities of one kind, by label, each held to the bound: one refuted refutes all."""
 
-    parts: Mapping[str, Speedup | FirstCall | Spread | Ratio | Fact]
+    parts: Mapping[str, Number | Fact | Works]
 
     def cases(self) -> tuple[Where, ...]:
         """Return what it is made of."""
         return tuple(where for part in self.parts.values() for where in part.cases())
 
 
-Quantity = Speedup | FirstCall | Spread | Ratio | Fact | Each
+Quantity = Number | Fact | Works | SomeBelow | Untestable | Each
+
+TRUTHS = (Fact, Works, SomeBelow)
+"""Quantities that hold or do not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +319,12 @@ class Claim:
         if twice is not None:
             message = f"claim {self.id!r} names setting {twice!r} twice"
             raise PlanError(message)
-        facts = {isinstance(part, Fact) for part in parts}
+        if isinstance(self.quantity, Untestable):
+            if self.bound.kind != "shown":
+                message = f"claim {self.id!r} can't be tested, so that it is held to nothing; its bound is SHOWN"
+                raise PlanError(message)
+            return
+        facts = {isinstance(part, TRUTHS) for part in parts}
         if len(facts) != 1 or (facts != {self.bound.kind == "true"} and self.bound.kind != "shown"):
             message = f"claim {self.id!r}: a fact is held to be true, a number to a range; this mixes them"
             raise PlanError(message)

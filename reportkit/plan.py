@@ -63,6 +63,8 @@ class Case:
     settings: Mapping[str, str | bool | int] = field(default_factory=lambda: MappingProxyType({}))
     """Torch's own switches, set in the child before `prepare`: `float32_matmul_precision`, or a
     dotted name such as `torch._dynamo.config.cache_size_limit`."""
+    scales: tuple[Scale, ...] = ("full", "smoke")
+    """Scales that it is measured at. Replicates and first calls are many processes; at smoke scale one is enough."""
     passes: tuple[Pass, ...] = ()
     """Further observations of a timed case, each in a pass of its own after the timing: kernel launches
     and busy time from the profiler, energy from the GPU's counter, peak memory in a fresh process a side."""
@@ -95,6 +97,9 @@ class Sides:
     them). `reference` computes the same outputs by an fp64 copy, or is None where none can run.
     `tolerance` is absolute and relative, as in PyTorch's benchmark suite. `inputs` are the floating-point
     tensors that both calls read: after timing they are changed in place, and both sides must follow.
+    `check` is what is compared in place of the timed calls, where those change their state (training) or end in
+    tokens: both sides and the reference of something that can be compared, such as loss and gradients from
+    the starting state, or logits of given tokens. It runs before the timed calls and leaves the state as it was.
     """
 
     eager: Callable[[], Any]
@@ -102,6 +107,7 @@ class Sides:
     reference: Callable[[], Any] | None
     tolerance: float
     inputs: tuple[Any, ...] = ()
+    check: Sides | None = None
 
 
 REFUSED = "refused"
@@ -155,6 +161,14 @@ class Experiment:
             cold = {other.name for other in self.cases if other.cache == "cold"}
             if (case.cache == "warm") != (case.follows is not None) or case.follows not in {None, *cold}:
                 message = f"case {case.name!r}: a warm case follows a cold one of its experiment; no other does"
+                raise PlanError(message)
+            lost = [
+                other for other in self.cases if other.name == case.follows and set(case.scales) - set(other.scales)
+            ]
+            if not case.scales or lost:
+                message = (
+                    f"case {case.name!r} is measured at scales {case.scales}, and what it follows is not at all of them"
+                )
                 raise PlanError(message)
             if set(case.cost) != {"full", "smoke"} or min(case.cost.values()) <= 0:
                 message = f"case {case.name!r}: its cost is seconds at each scale, and not {dict(case.cost)}"

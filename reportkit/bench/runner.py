@@ -138,7 +138,8 @@ def run(wish: Wish) -> int:
     lane = lanes.named(wish.lane, wish.project)
     cases = _anchors_first(article.select(wish.names, lane.id), article)
     if wish.plan:
-        show_plan(cases, wish.scale or _guess_scale(), wish.budget)
+        scale = wish.scale or _guess_scale()
+        show_plan(_at(scale, cases), scale, wish.budget)
         return 0
     _require_room(wish.output)
     _sweep()
@@ -151,6 +152,7 @@ def run(wish: Wish) -> int:
         try:
             hello = probe(wish, lane.torch, Path(scratch), server)
             context = _context(wish, article, lane.torch, hello, Path(scratch), server)
+            cases = _at(context.scale, cases)
             todo = _left(cases, context) if wish.resume else list(cases)
             return _run_all(todo, context)
         except Interrupted as stop:
@@ -160,6 +162,11 @@ def run(wish: Wish) -> int:
 
 def _anchors_first(cases: Sequence[Case], article: Article) -> list[Case]:
     return sorted(cases, key=lambda case: case.experiment != article.anchors)  # Stable: plan order otherwise.
+
+
+def _at(scale: Scale, cases: Sequence[Case]) -> list[Case]:
+    """Return the cases that are measured at a scale."""
+    return [case for case in cases if scale in case.scales]
 
 
 def _require_room(output: Path) -> None:
