@@ -234,7 +234,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Works:
-    """The fact that cases run through at least one graph, and match eager by the fp64 rule; `unbroken`: in one piece."""
+    """The fact that cases run through a graph or more, and match eager by the fp64 rule; `unbroken`: in one piece."""
 
     where: Where
     unbroken: bool = False
