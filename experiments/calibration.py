@@ -99,7 +99,7 @@ EXPERIMENTS = (
                 experiment="calibration",
                 axes={"truth": truth, "noise": noise},
                 workload="small_product",
-                cost={"full": 240 if noise == "quiet" else 300, "smoke": 240 if noise == "quiet" else 300},
+                cost={"full": 170 if noise == "quiet" else 120, "smoke": 170 if noise == "quiet" else 120},
             )
             for truth in ("aa", "known")
             for noise in TRIALS

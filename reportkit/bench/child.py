@@ -7,10 +7,11 @@ streams, which the runner keeps the end of. A case that changed the process for 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from time import perf_counter  # Bound now: a workload may put something else into `time`.
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 import msgspec
 
@@ -75,5 +76,13 @@ def _take_standard_input() -> BinaryIO:
     return runner
 
 
+def leave(code: int) -> NoReturn:
+    """End the process at once: all is said, and to take torch and the GPU's context down in order takes a second."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # A workload may have put something else there, or closed it.
+            stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 from msgspec import Struct
@@ -106,13 +106,13 @@ def main() -> int:
             # The child of a process that ends at once becomes the runner's, which has asked the kernel for it.
             if os.fork():
                 os._exit(0)
-            return _live(runner, descriptors, msgspec.json.decode(data, type=Birth))
+            _live(runner, descriptors, msgspec.json.decode(data, type=Birth))
         for descriptor in descriptors:
             os.close(descriptor)
         os.waitpid(middle, 0)
 
 
-def _live(runner: socket.socket, descriptors: Sequence[int], birth: Birth) -> int:
+def _live(runner: socket.socket, descriptors: Sequence[int], birth: Birth) -> NoReturn:
     """Become a measured process, as if just started."""
     os.setsid()
     _show_mark(birth.variables[MARK])  # First, so that one whose runner did not wait for it is found.
@@ -135,7 +135,7 @@ def _live(runner: socket.socket, descriptors: Sequence[int], birth: Birth) -> in
     runner.close()
     from reportkit.bench import child
 
-    return child.main()
+    child.leave(child.main())
 
 
 def _show_mark(token: str) -> None:
