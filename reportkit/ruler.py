@@ -316,14 +316,15 @@ def overhead(files: Sequence[CaseFile]) -> float | None:
 def newest_run(files: Iterable[CaseFile], aims: Aims = AIMS) -> tuple[CaseFile, ...]:
     """Return the files of the run that began last, of those with enough cases; none where there is none.
 
-    Benches are left out: each is minutes of one phase, and says nothing of how a section is run.
+    Benches are left out: each is minutes of one phase, and says nothing of how a section is run. A file that lies in
+    runs/ and in results/ is one.
     """
-    runs: dict[str, list[CaseFile]] = {}
+    runs: dict[str, dict[str, CaseFile]] = {}
     for file in files:
         if is_calibration(file.measurements) or is_comparison(file.measurements):
             continue
-        runs.setdefault(file.run, []).append(file)
-    large = [tuple(run) for run in runs.values() if len({file.case for file in run}) >= aims.cases]
+        runs.setdefault(file.run, {})[file.case] = file
+    large = [tuple(run.values()) for run in runs.values() if len(run) >= aims.cases]
     return max(large, key=lambda run: (min(file.provenance.started for file in run), run[0].run), default=())
 
 

@@ -55,7 +55,8 @@ class RulerPage:
         found = [(place, goal) for place in speaking for goal in self._goals(place)]
         missed = [self._missed(place, goal) for place, goal in found if goal.met is False]
         known = {_group(goal) for _, goal in found if goal.met is not None}
-        unknown = [self.texts(f"goal.{name}") for name in _GOALS if name not in known] + self._untried(speaking)
+        unknown = [self.texts(f"goal.{name}") for name in _GOALS if name not in known]
+        unknown += self._untried(self._places)  # Noise can be made on a CPU alone, whoever has one.
         fell = [
             self.texts.name("trap", one.stored.file.axes.get("trap", one.case))
             for place in speaking
