@@ -803,13 +803,27 @@ def _now() -> str:
     return f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
+@dataclass(slots=True)
+class _Hold:
+    """Whether a signal has to wait, and which one does."""
+
+    held: bool = False
+    waiting: int | None = None
+
+
+_HOLD = _Hold()
+
+
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
-    """Turn Ctrl-C and SIGTERM into `Interrupted`; a second one while it is handled waits its turn."""
+    """Turn Ctrl-C and SIGTERM into `Interrupted`; a second one while it is handled is ignored."""
 
     def stop(signum: int, _frame: FrameType | None) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)
+        if _HOLD.held:
+            _HOLD.waiting = signum
+            return
         raise Interrupted(signum)
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -822,12 +836,18 @@ def _signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait: what has been measured is written, and counts as written, in one go."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    """Let Ctrl-C and SIGTERM wait: what has been measured is written, and counts as written, in one go.
+
+    To block them in this thread would not do: another thread, such as a progress bar's, would take them.
+    """
+    _HOLD.held = True
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _HOLD.held = False
+        waiting, _HOLD.waiting = _HOLD.waiting, None
+        if waiting is not None:
+            raise Interrupted(waiting)
 
 
 def command_line() -> str:
