@@ -598,11 +598,11 @@ def test_only_a_timing_must_have_compiled_something(kind: Kind, outcome: str, co
     assert wrong.problem.code == "unchecked-result"
 
 
-def test_a_spread_of_one_is_one() -> None:
+def test_a_spread_takes_two_processes() -> None:
     where = Where("table", {"workload": "resnet50", "precision": "d", "process": "cold-1"})
     claim = Claim(id="one", quantity=Spread(where), bound=at_most(1.05), on="cuda")
     [verdict] = judge.judge(with_claims(claim), filed(run_files()), ("2.5",), DIGESTS, QUICK)
-    assert verdict.interval == Interval(low=1, centre=1, high=1)
+    assert (verdict.reason.code, verdict.reason.details) == ("too-few-processes", {"processes": 1, "needed": 2})
 
 
 def test_a_machine_on_which_only_the_ruler_was_tried_says_nothing_of_a_claim() -> None:

@@ -1,0 +1,186 @@
+"""What a quantity is called: in a sentence that says how it is measured, and in front of a figure.
+
+Numbers may be made of others, and so are their names: a ratio of two speedups is called by what both are and
+by the places they are measured at, as far as those differ.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from reportkit.claims import (
+    Each,
+    Fact,
+    FirstCall,
+    GeometricMean,
+    Metric,
+    Ratio,
+    Side,
+    Smallest,
+    SomeBelow,
+    Speedup,
+    Spread,
+    Sum,
+    Untestable,
+    Works,
+    parts_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from reportkit.claims import Measured, Number, Quantity, Where
+    from reportkit.records import Scalar
+    from reportkit.site.texts import Texts
+
+
+def listed(texts: Texts, words: list[str], between: str = "comma") -> str:
+    """Return words one after another with the language's comma, or its semicolon, between them."""
+    return functools.reduce(lambda first, second: texts(f"list.{between}", first=first, second=second), words or [""])
+
+
+def quantity(texts: Texts, asked: Quantity) -> str:
+    """Return in words how a claim is measured."""
+    if isinstance(asked, Each):
+        said = {texts.called(label): quantity(texts, part) for label, part in asked.parts.items()}
+        if len(set(said.values())) == 1:
+            return texts("quantity.each", part=next(iter(said.values())), labels=listed(texts, list(said)))
+        each = [texts("verdict.named", name=name, value=words) for name, words in said.items()]
+        return listed(texts, each, "semicolon")
+    match asked:
+        case Speedup():
+            words = texts("quantity.speedup")
+        case FirstCall(metric="first_call", of=None):
+            words = texts("quantity.first-call")
+        case Spread():
+            words = texts("quantity.spread")
+        case Fact():
+            words = texts("quantity.fact")
+        case Works(_, unbroken):
+            words = texts("quantity.works-unbroken" if unbroken else "quantity.works")
+        case SomeBelow(_, high):
+            words = texts("quantity.some-below", high=high)
+        case Untestable(shown):
+            words = texts("quantity.untestable-shown" if shown else "quantity.untestable")
+        case _:
+            words = what(texts, asked)
+    return words[:1].upper() + words[1:]
+
+
+def short(texts: Texts, asked: Quantity) -> str:
+    """Return what a figure is called where it stands alone; nothing for a speedup, which needs no name."""
+    match asked:
+        case Each(parts):
+            words = short(texts, next(iter(parts.values())))
+        case SomeBelow():
+            words = texts("short.some-below")
+        case Speedup() | Fact() | Works() | Untestable():
+            words = ""
+        case Ratio() | Sum():
+            words = texts("short.ratio", what=what(texts, asked))
+        case _:
+            words = what(texts, asked)
+    return words
+
+
+def what(texts: Texts, asked: Number) -> str:
+    """Return what a number is, in words that fit inside a sentence; of several places, which ones."""
+    match asked:
+        case Smallest(parts):
+            words = _of_several(texts, "smallest", parts)
+        case GeometricMean(parts):
+            words = _of_several(texts, "geometric-mean", parts)
+        case Sum(terms):
+            each = zip(terms, _apart(texts, parts_of(asked)), strict=True)
+            counted = [
+                name if times == 1 else texts("what.times", times=f"{times:g}", what=name) for (times, _), name in each
+            ]
+            words = functools.reduce(lambda first, second: texts("what.sum", first=first, second=second), counted)
+        case Ratio(over, under):
+            alike = what(texts, over)
+            if alike == what(texts, under):
+                here, there = _places(texts, (over, under))
+                words = texts("what.ratio-of-one", what=alike, over=here, under=there)
+            else:
+                here, there = _apart(texts, (over, under))
+                words = texts("what.ratio", over=here, under=there)
+        case _:
+            words = _measured(texts, asked)
+    return words
+
+
+def _measured(texts: Texts, asked: Measured) -> str:
+    match asked:
+        case Speedup():
+            words = texts("what.speedup")
+        case Spread():
+            words = texts("what.spread")
+        case Side(_, side):
+            words = texts(f"what.{side}")
+        case Metric(_, name):
+            words = metric(texts, name)
+        case FirstCall(_, name, of):
+            words = metric(texts, name)
+            words = texts("what.share", part=words, whole=metric(texts, of)) if of else words
+    return words
+
+
+def metric(texts: Texts, name: str) -> str:
+    """Return what a metric is called: by the article, by us, or as it is in the file."""
+    return texts.names.get("metric", {}).get(name) or texts.labels.get(f"metric.{name}") or name
+
+
+def _of_several(texts: Texts, key: str, parts: Sequence[Number]) -> str:
+    words = list(dict.fromkeys(what(texts, part) for part in parts))
+    if len(words) > 1:
+        return texts(f"what.{key}", parts=listed(texts, _apart(texts, parts)))
+    first = texts(f"what.{key}-of-one", what=words[0])
+    places = [place for place in _places(texts, parts) if place]
+    return texts("list.aside", first=first, second=listed(texts, places)) if places else first
+
+
+def _apart(texts: Texts, numbers: Sequence[Number]) -> list[str]:
+    """Return what each of several numbers is, with the place where that tells them apart."""
+    # A number of several places names them itself.
+    single = [isinstance(number, Speedup | FirstCall | Side | Metric | Spread) for number in numbers]
+    return [
+        texts("list.aside", first=what(texts, number), second=place) if place and alone else what(texts, number)
+        for number, place, alone in zip(numbers, _places(texts, numbers), single, strict=True)
+    ]
+
+
+def _places(texts: Texts, numbers: Sequence[Number]) -> list[str]:
+    """Return what distinguishes the places that each of several numbers is measured at; nothing where they are one."""
+    among = [where for number in numbers for where in number.cases()]
+    return [
+        listed(texts, list(dict.fromkeys(_place(texts, where, among) for where in number.cases())))
+        for number in numbers
+    ]
+
+
+def _place(texts: Texts, where: Where, among: Sequence[Where]) -> str:
+    """Return a place by the first thing that is not the same for all: workload, another axis, lane, experiment."""
+    shared = [axis for axis in ("workload", *where.axes) if all(axis in other.axes for other in among)]
+    for axis in shared:
+        if len({_at(texts, other, axis) for other in among}) > 1:
+            return _at(texts, where, axis)
+    if len({other.lane for other in among}) > 1:
+        return texts("what.lane", lane=where.lane) if where.lane else texts("what.this-lane")
+    if len({other.experiment for other in among}) > 1:
+        return texts.name("experiment", where.experiment)
+    return ""
+
+
+def _at(texts: Texts, where: Where, axis: str) -> str:
+    """Return what a place is called by its value, or values, on an axis; of a process, the caches it starts on."""
+    found = where.axes[axis]
+    values = found if isinstance(found, tuple) else (found,)
+    if axis == "process":
+        return texts("what.warm" if str(values[0]).startswith("warm") else "what.cold")
+    return listed(texts, [on_axis(texts, axis, one) for one in values])
+
+
+def on_axis(texts: Texts, axis: str, value: Scalar) -> str:
+    """Return what a value of an axis is called; a bare number with its axis, since it says nothing alone."""
+    return texts.names.get(axis, {}).get(str(value)) or (value if isinstance(value, str) else f"{axis} {value}")
