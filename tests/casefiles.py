@@ -306,6 +306,14 @@ def write_run(project: Path, *, folder: str = "results", **wishes: Any) -> list[
     return [records.write(project / folder, file) for file in run_files(**wishes)]
 
 
+def measured(file: CaseFile, unit: Unit, **samples: list[float]) -> CaseFile:
+    """Return the file with further measurements, by name; one that did not complete stays without."""
+    if file.status != "complete":
+        return file
+    made = {name: Measurement(unit=unit, samples=its) for name, its in samples.items()}
+    return changed(file, measurements={**file.measurements, **made})
+
+
 def changed(file: CaseFile, **fields: Any) -> CaseFile:
     """Return the file with fields replaced."""
     return msgspec.structs.replace(file, **fields)
