@@ -803,8 +803,13 @@ class _Court:
     def _unmeasured(self, found: Sequence[Found]) -> _Ruling | None:
         """Return the ruling where a file is not there or does not count."""
         missing = [one for one in found if one.stored is None]
+        lanes = {one.lane for one in missing if one.lane != self.lane}
+        absent = sorted((lane for lane in lanes if self.machine not in self.bench.machines(lane)), key=_natural)
+        if absent:
+            reason = Reason(code="baseline-lane-missing", details={"lane": absent[0]})
+            return _Ruling(outcome="not-measured", reason=reason, interval=None)
         if len(missing) == len(found):
-            return self._never_measured(found)
+            return _Ruling(outcome="not-measured", reason=Reason(code="never-measured"), interval=None)
         if missing:
             details: dict[str, str | float] = {
                 "missing": missing[0].case.name,
@@ -818,14 +823,6 @@ class _Court:
         if problem.code == "unavailable":
             return _Ruling(outcome="not-measured", reason=problem, interval=None)
         return _undecided_by(problem)
-
-    def _never_measured(self, found: Sequence[Found]) -> _Ruling:
-        elsewhere = sorted({one.lane for one in found if one.lane != self.lane}, key=_natural)
-        absent = [lane for lane in elsewhere if self.machine not in self.bench.machines(lane)]
-        reason = Reason(code="never-measured")
-        if absent:
-            reason = Reason(code="baseline-lane-missing", details={"lane": absent[0]})
-        return _Ruling(outcome="not-measured", reason=reason, interval=None)
 
     def _draws(self, quantity: Number, setting: str | None) -> Draws:
         match quantity:

@@ -65,7 +65,9 @@ def format_quantity(interval: Interval) -> str:
 
 
 def format_interval(interval: Interval) -> str:
-    """Return the ends of an interval, rounded outwards: `[1.60, 1.66]`, `[12.1, 12.5] ms`."""
+    """Return the ends of an interval, rounded outwards: `[1.60, 1.66]`, `[12.1, 12.5] ms`; counts in full."""
+    if interval.unit == "1" and interval.low == round(interval.low) and interval.high == round(interval.high):
+        return f"[{interval.low:.0f}, {interval.high:.0f}]"
     scale, unit = _unit(interval) if interval.unit in _UNITS else (1.0, "")
     place = _place(interval, scale)
     step = 10.0**-place

@@ -39,97 +39,17 @@ from reportkit.claims import (
     between,
 )
 from reportkit.judge import REASONS, Criteria, Interval, Verdict
-from reportkit.plan import Article, Case, Experiment, PlanError, Section
+from reportkit.plan import PlanError
 from reportkit.records import CaseFile, Finding, Stored
-from tests.casefiles import DIGEST, case_file, changed, environment, measured
+from tests.casefiles import case_file, changed, environment, measured
+from tests.quantities import DIGESTS, FIRST, PROCESSES, WORKLOADS, article, counted, files, timed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from reportkit.claims import Number, Quantity
-    from reportkit.plan import Kind
-    from reportkit.records import Scale
 
 QUICK = Criteria(draws=400)
-WORKLOADS = ("a", "b", "c")
-PROCESSES = ("p-1", "p-2", "p-3")
-SPEEDUPS = {"a": 1.5, "b": 1.2, "c": 2.0}
-FIRST = {"p-1": 10.0, "p-2": 11.0, "p-3": 10.5}
-
-
-def case(experiment: str, axes: Mapping[str, str], scales: tuple[Scale, ...] = ("full", "smoke")) -> Case:
-    return Case(experiment=experiment, axes=axes, workload="w", cost={"full": 1, "smoke": 1}, scales=scales)
-
-
-def experiment(name: str, kind: Kind, *cases: Case) -> Experiment:
-    return Experiment(id=name, kind=kind, cases=cases, prepare=lambda _case, _here: dict)
-
-
-EXPERIMENTS = (
-    experiment(
-        "timed",
-        "timing",
-        *(
-            case(
-                "timed",
-                {"workload": workload, "process": process},
-                ("full", "smoke") if process == "p-1" else ("full",),
-            )
-            for workload in WORKLOADS
-            for process in PROCESSES
-        ),
-    ),
-    experiment("counted", "fact", *(case("counted", {"dynamic": value}) for value in ("default", "false"))),
-    experiment("large", "timing", case("large", {"workload": "a"}, ("full",))),
-)
-DIGESTS = {one.name: DIGEST for each in EXPERIMENTS for one in each.cases}
-
-
-def timed(workload: str | tuple[str, ...], *processes: str, lane: str | None = None) -> Where:
-    return Where("timed", {"workload": workload, "process": processes or ("p-1",)}, lane)
-
-
-def counted(value: str) -> Where:
-    return Where("counted", {"dynamic": value})
-
-
-def files(*, scale: Scale = "full", **more: Any) -> dict[str, CaseFile]:
-    """Return a file for each case, by its name: samples, counts and passes of every kind."""
-    found: dict[str, CaseFile] = {}
-    for each in EXPERIMENTS:
-        for one in each.cases:
-            if scale not in one.scales:
-                continue
-            if each.kind == "fact":
-                graphs = 2.0 if one.axes["dynamic"] == "default" else 8.0
-                file = case_file(one.name, speedup=None, first_call=None, scale=scale, axes=dict(one.axes), **more)
-                found[one.name] = measured(file, "1", graphs=[graphs])
-                continue
-            workload, process = str(one.axes["workload"]), str(one.axes.get("process", "p-1"))
-            file = case_file(
-                one.name,
-                speedup=SPEEDUPS[workload],
-                first_call=FIRST[process],
-                noise=0.001,
-                scale=scale,
-                axes=dict(one.axes),
-                launches={"eager": 40, "eager_least": 38, "compiled": 10, "compiled_least": 10},
-                memory={"eager_allocated": 4 * 2**30, "compiled_allocated": 3 * 2**30},
-                **more,
-            )
-            file = measured(file, "s", eager_busy=[0.0060, 0.0061, 0.0062, 0.0061, 0.0060])
-            file = measured(file, "s", entire_frame_compile=[0.9 * FIRST[process]], alone=[1.0])
-            found[one.name] = measured(file, "J", eager_energy=[2.0, 2.02], compiled_energy=[1.0, 1.01])
-    return found
-
-
-def article(*claims: Claim) -> Article:
-    return Article(
-        id="a",
-        lane="2.5",
-        machines=("nvidia-h200",),
-        sections=(Section(id="benchmarks", number=1, claims=claims, experiments=EXPERIMENTS),),
-    )
 
 
 def judged(quantity: Quantity, bound: Bound, found: Iterable[CaseFile], *, lane: str = "2.5", **more: Any) -> Verdict:
@@ -340,7 +260,14 @@ def test_lanes_are_compared_case_by_case() -> None:
         Sum(((1, Metric(Where("counted", {"dynamic": "false"}, "2.4"), "graphs")),)),
     )
     assert judged(quantity, below(1), [*files().values(), *old]).outcome == "supported"
-    assert judged(quantity, below(1), files().values()).reason.code == "not-all-measured"
+    missing = judged(quantity, below(1), files().values())
+    assert (missing.outcome, missing.reason.code, missing.reason.details) == (
+        "not-measured",
+        "baseline-lane-missing",
+        {"lane": "2.4"},
+    )
+    other = next(file for file in old if file.case == "counted.default")
+    assert judged(quantity, below(1), [*files().values(), other]).reason.code == "not-all-measured"
 
 
 # -- works

@@ -105,7 +105,8 @@ def draw(
             element("circle", cx=f"{centre:.2f}%", cy=middle, r=6 if large else 4.5, class_="rk-centre"),
         ]
         if large:
-            label = f"{format_quantity(interval)} {format_interval(interval)}"
+            exact = interval.low == interval.high
+            label = format_quantity(interval) + ("" if exact else f" {format_interval(interval)}")
             marks.append(_text(centre, 12, label, "rk-value"))
     if large:
         marks += _ends(bound, scale)

@@ -169,19 +169,23 @@ def names(texts: Texts, part: Part) -> list[str]:
 
 
 def number(interval: Interval) -> Html:
-    """Return a centre with its interval in brackets."""
+    """Return a centre with its interval in brackets; what is exact has none."""
     return element(
         "span",
         element("strong", escape(format_quantity(interval))),
-        escape(" "),
-        element("span", escape(format_interval(interval)), class_="rk-ends"),
+        *(
+            []
+            if interval.low == interval.high
+            else [escape(" "), element("span", escape(format_interval(interval)), class_="rk-ends")]
+        ),
         class_="rk-figure",
     )
 
 
 def figured(interval: Interval) -> str:
     """Return a centre and its interval as text that no line break parts."""
-    return f"{format_quantity(interval)} {format_interval(interval)}".replace(" ", "\u00a0")
+    ends = "" if interval.low == interval.high else f" {format_interval(interval)}"
+    return f"{format_quantity(interval)}{ends}".replace(" ", "\u00a0")
 
 
 def facts(thing: Verdict | Part) -> tuple[int, int]:
@@ -283,6 +287,8 @@ def _sentence(texts: Texts, claim: Claim, verdict: Verdict, on_number: str) -> H
         called, of = short(texts, _asked(claim, verdict)), decider(texts, verdict)
         figure = (f"{called} " if called else "") + figured(seen[0])
         figure = texts("list.aside", first=figure, second=of) if of else figure
+    if claim.bound.kind == "shown":
+        on_number = "verdict.on-control"
     return prose(texts(on_number, value=figure, **details))
 
 
@@ -414,14 +420,12 @@ class Line:
         verdict = self.edition.headline(claim.id)
         text = self.texts.claims[claim.id]
         checked = claim in self.edition.article.checked
-        figures = [
-            value(self.texts, verdict, claim),
-            prose(self.texts("verdict.claimed" if checked else "verdict.held-to", bound=bound(self.texts, claim))),
-        ]
-        if claim.bound.kind == "true" or isinstance(claim.quantity, Untestable):
-            figures.pop()
-        place = verdict.lane if verdict.machine is None else f"{verdict.lane}, {verdict.machine}"
-        figures.append(escape(place))
+        figures = [value(self.texts, verdict, claim)]
+        if claim.bound.kind not in {"true", "shown"}:
+            key = "verdict.claimed" if checked else "verdict.held-to"
+            figures.append(prose(self.texts(key, bound=bound(self.texts, claim))))
+        if not isinstance(claim.quantity, Untestable):
+            figures.append(escape(verdict.lane if verdict.machine is None else f"{verdict.lane}, {verdict.machine}"))
         return element(
             "li",
             element(

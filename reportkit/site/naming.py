@@ -7,6 +7,7 @@ by the places they are measured at, as far as those differ.
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING
 
 from reportkit.claims import (
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
     from reportkit.site.texts import Texts
 
 
+_OF_A_SIDE = re.compile(
+    r"(launches\.|memory\.)?(?P<side>eager|compiled)(_(?P<kind>gpu|wall|busy|energy|allocated|reserved))?"
+)
+
+
 def listed(texts: Texts, words: list[str], between: str = "comma") -> str:
     """Return words one after another with the language's comma, or its semicolon, between them."""
     return functools.reduce(lambda first, second: texts(f"list.{between}", first=first, second=second), words or [""])
@@ -54,7 +60,9 @@ def quantity(texts: Texts, asked: Quantity) -> str:
         case FirstCall(metric="first_call", of=None):
             words = texts("quantity.first-call")
         case Spread():
+            [places] = _places(texts, (asked,))
             words = texts("quantity.spread")
+            words = texts("list.aside", first=words, second=places) if places else words
         case Fact():
             words = texts("quantity.fact")
         case Works(_, unbroken):
@@ -65,7 +73,7 @@ def quantity(texts: Texts, asked: Quantity) -> str:
             words = texts("quantity.untestable-shown" if shown else "quantity.untestable")
         case _:
             words = what(texts, asked)
-    return words[:1].upper() + words[1:]
+    return words[:1].upper() + words[1:] if texts.language == "en" else words
 
 
 def short(texts: Texts, asked: Quantity) -> str:
@@ -77,7 +85,7 @@ def short(texts: Texts, asked: Quantity) -> str:
             words = texts("short.some-below")
         case Speedup() | Fact() | Works() | Untestable():
             words = ""
-        case Ratio() | Sum():
+        case Ratio() | Sum() | FirstCall(of=str()):
             words = texts("short.ratio", what=what(texts, asked))
         case _:
             words = what(texts, asked)
@@ -98,31 +106,52 @@ def what(texts: Texts, asked: Number) -> str:
             ]
             words = functools.reduce(lambda first, second: texts("what.sum", first=first, second=second), counted)
         case Ratio(over, under):
-            alike = what(texts, over)
-            if alike == what(texts, under):
-                here, there = _places(texts, (over, under))
-                words = texts("what.ratio-of-one", what=alike, over=here, under=there)
-            else:
-                here, there = _apart(texts, (over, under))
-                words = texts("what.ratio", over=here, under=there)
+            words = _ratio(texts, over, under)
         case _:
             words = _measured(texts, asked)
     return words
 
 
+def _ratio(texts: Texts, over: Number, under: Number) -> str:
+    """Return what a ratio is of, said once where it is of the same on both sides of the line."""
+    sided, other = _sided(texts, over), _sided(texts, under)
+    here, there = _places(texts, (over, under))
+    if what(texts, over) == what(texts, under):
+        return texts("what.ratio-of-one", what=what(texts, over), over=here, under=there)
+    if sided and other and sided[0] == other[0] and here == there:
+        over_side, under_side = (texts(f"chart.{side}") for _, side in (sided, other))
+        return texts("what.ratio-of-one", what=sided[0], over=over_side, under=under_side)
+    each = [
+        texts("what.grouped", what=words) if isinstance(number, Sum) and len(number.terms) > 1 else words
+        for number, words in zip((over, under), _apart(texts, (over, under)), strict=True)
+    ]
+    return texts("what.ratio", over=each[0], under=each[1])
+
+
+def _sided(texts: Texts, asked: Number) -> tuple[str, str] | None:
+    """Return what a number is but for the side it is of, and that side; None where it is of none."""
+    if isinstance(asked, Side):
+        return texts("what.time"), asked.side
+    found = _OF_A_SIDE.fullmatch(asked.name) if isinstance(asked, Metric) else None
+    return (texts(f"metric.{found['kind'] or 'launches'}"), found["side"]) if found else None
+
+
 def _measured(texts: Texts, asked: Measured) -> str:
+    sided = _sided(texts, asked)
+    if sided:
+        return texts(f"what.{sided[1]}", what=sided[0])
     match asked:
         case Speedup():
             words = texts("what.speedup")
         case Spread():
             words = texts("what.spread")
-        case Side(_, side):
-            words = texts(f"what.{side}")
         case Metric(_, name):
             words = metric(texts, name)
         case FirstCall(_, name, of):
             words = metric(texts, name)
             words = texts("what.share", part=words, whole=metric(texts, of)) if of else words
+        case Side():
+            words = ""  # It has a side.
     return words
 
 

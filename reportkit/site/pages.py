@@ -216,7 +216,7 @@ class _ClaimPage:
         )
         blocks: list[tuple[str | None, list[Html]]] = [
             (None, [self._lead(verdict)]),
-            ("lanes", [self._lanes()]),
+            ("lanes", [] if isinstance(self.claim.quantity, Untestable) else [self._lanes()]),
             ("reading", [self._reading()]),
             ("precision" if self.claim.settings else "parts", self._parts(verdict)),
             ("samples", self._samples(verdict)),
@@ -386,7 +386,13 @@ class _ClaimPage:
             ]
         if any(isinstance(leaf, FirstCall) for leaf in asked):
             caches = {case.name: case.cache for e in self.edition.article.experiments for case in e.cases}
-            timed = [(stored, caches[stored.file.case]) for stored in files if FIRST_CALL in stored.file.measurements]
+            timed = [
+                (stored, "warm" if cache == "warm" else "cold")
+                for stored in files
+                if FIRST_CALL in stored.file.measurements
+                # At smoke scale shared caches are those of the section, neither empty nor one's own.
+                and ((cache := caches[stored.file.case]) != "shared" or stored.file.scale == "full")
+            ]
             chart = Fragments(self.edition, self.texts, self.at).first_call_chart
             found += [chart(timed, "claim.first-title", "claim.first-description")] if timed else []
         return found
@@ -481,12 +487,13 @@ class _ClaimPage:
         return self._by_place(("claim.case", "claim.looked-at", "claim.found"), rows, "rk-evidence")
 
     def _findings(self, file: CaseFile) -> dict[str, Finding]:
-        """Return the findings of a file that the claim is about: of one that can't be tested all that are shown.
+        """Return the findings of a file that the claim is about; of a case that must work, what that rests on.
 
-        Of a case that must work, what that rests on.
+        Beside a number that an experiment of facts made, and a claim that can't be tested, all of them are shown.
         """
         asked = leaves(self.claim.quantity)
-        if any(isinstance(leaf, Untestable) for leaf in asked):
+        kind = self.edition.article.experiment(file.experiment).kind
+        if any(isinstance(leaf, Untestable) or (isinstance(leaf, Metric) and kind == "fact") for leaf in asked):
             return file.findings
         wanted = {leaf.finding for leaf in asked if isinstance(leaf, Fact)}
         works = [leaf for leaf in asked if isinstance(leaf, Works)]
