@@ -45,6 +45,7 @@ EXPERIMENTS = (
     ),
     experiment("counted", "fact", *(case("counted", {"dynamic": value}) for value in ("default", "false"))),
     experiment("large", "timing", case("large", {"workload": "a"}, ("full",))),
+    experiment("traced", "control", case("traced", {"workload": "a"})),
 )
 DIGESTS = {one.name: DIGEST for each in EXPERIMENTS for one in each.cases}
 

@@ -198,6 +198,13 @@ GATES: dict[str, tuple[Number, dict[str, Any], tuple[str, ...], tuple[str, str]]
         ("counted.default",),
         ("inconclusive", "failed"),
     ),
+    "a control compiles nothing": (Speedup(Where("traced", {})), {"graphs": 0}, ("traced.a",), ("supported", "inside")),
+    "a control may be wrong": (
+        Side(Where("traced", {}), "compiled"),
+        {"right": False},
+        ("traced.a",),
+        ("inconclusive", "wrong-result"),
+    ),
     "a fact has no result to check": (
         Metric(counted("default"), "graphs"),
         {"correctness": None, "counters": {}},

@@ -748,9 +748,15 @@ class Fragments:
         return link(escape(self._timed_name(one)), self.at, f"claims/{one.claim}.md")
 
     def _timed_name(self, one: Timed, between: str = "aside") -> str:
+        """Return workload and precision, and the experiment of a speedup that these do not tell from another's."""
         named = self.texts.name("workload", one.workload)
-        setting = self.texts.name("precision", one.setting) if one.setting else ""
-        return self.texts(f"list.{between}", first=named, second=setting) if setting else named
+        alike = [
+            other for other in self.edition.timed if (other.workload, other.setting) == (one.workload, one.setting)
+        ]
+        words = [self.texts.name("precision", one.setting)] if one.setting else []
+        if len({other.experiment for other in alike}) > 1:
+            words.append(self.texts.name("experiment", one.experiment))
+        return self.texts(f"list.{between}", first=named, second=naming.listed(self.texts, words)) if words else named
 
     def _row_name(self, one: Timed) -> str:
         return self._timed_name(one, "comma")

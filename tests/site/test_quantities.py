@@ -78,6 +78,9 @@ ASKED: dict[str, tuple[Quantity, Bound]] = {
     "side": (EAGER, SHOWN),
     "mixed": (Each({"a": Speedup(timed("a")), "b": Ratio(EAGER, COMPILED)}), above(1)),
     "lanes": (Ratio(GRAPHS, Metric(Where("counted", {"dynamic": "default"}, "2.4"), "graphs")), below(1)),
+    "again": (Speedup(timed("a")), above(1)),
+    "large": (Speedup(Where("large", {"workload": "a"})), above(1)),
+    "traced": (Speedup(Where("traced", {"workload": "a"})), above(1.02)),
     "works": (Each({one: Works(timed(one), unbroken=True) for one in WORKLOADS}), TRUE),
     "slow": (SomeBelow((timed(WORKLOADS, *PROCESSES),), 0.97, {}), TRUE),
     "seen": (Fact(counted("default"), "nothing-like-it"), SHOWN),
@@ -226,3 +229,10 @@ def test_samples_of_several_workloads_have_a_chart_each() -> None:
 @pytest.mark.parametrize("name", ASKED)
 def test_every_page_can_be_written(name: str, language: str) -> None:
     assert naming.quantity(named(language), ASKED[name][0]) in words(page(name, language))
+
+
+def test_a_speedup_is_listed_once_and_only_if_it_is_by_compiling() -> None:
+    listed = [one for one in edition().timed if one.verdict.lane == "2.5"]
+    assert [(one.claim, one.experiment) for one in listed] == [("mixed", "timed"), ("large", "large")]
+    made = words(Fragments(edition(), named("en"), "index.md").columns())
+    assert sorted(re.findall(r"ResNet-50 \([^)]*\)", made)) == ["ResNet-50 (batch 256)", "ResNet-50 (batch 64)"]
