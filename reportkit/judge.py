@@ -17,6 +17,7 @@ from reportkit.claims import (
     Fact,
     FirstCall,
     GeometricMean,
+    Measured,
     Metric,
     Ratio,
     Side,
@@ -56,7 +57,7 @@ from reportkit.statistics import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from reportkit.claims import Bound, Claim, Measured, Number
+    from reportkit.claims import Bound, Claim, Number
     from reportkit.plan import Article, Case
     from reportkit.records import CaseFile, Environment, Scale, Stored, Unit
 
@@ -752,9 +753,8 @@ class _Court:
             problem = Reason(code="not-repeated", details={**details, "case": slowest})
         details["cases"] = len(fit)
         if problem is None and above == set(fit):
-            return _Ruling(
-                outcome="refuted", reason=Reason(code="none-below", details=details), interval=interval
-            ), False
+            reason = Reason(code="none-below", details=details)
+            return _Ruling(outcome="refuted", reason=reason, interval=interval), False
         return _undecided_by(problem or Reason(code="none-proven", details=details), interval), None
 
     def _unfit(self, one: Found) -> Reason | None:
@@ -779,7 +779,7 @@ class _Court:
         if unmeasured is not None:
             return unmeasured
         criteria = self.bench.criteria
-        looked = [(leaf, self._all(leaf, setting)) for leaf in leaves(quantity) if isinstance(leaf, _MEASURED)]
+        looked = [(leaf, self._all(leaf, setting)) for leaf in leaves(quantity) if isinstance(leaf, Measured)]
         problem = next((reason for leaf, its in looked if (reason := self._gate(leaf, its)) is not None), None)
         if problem is not None:
             return _undecided_by(problem)
@@ -862,7 +862,6 @@ class _Court:
         return [one for where in leaf.cases() for one in self._look(where, setting)]
 
 
-_MEASURED = (Speedup, FirstCall, Side, Metric, Spread)
 _COUNTS = ("counters", "launches", "memory")
 """Parts of a case file whose numbers are metrics too, and exact: `launches.eager`."""
 

@@ -15,6 +15,7 @@ from reportkit.claims import (
     Fact,
     FirstCall,
     GeometricMean,
+    Measured,
     Metric,
     Ratio,
     Side,
@@ -31,7 +32,7 @@ from reportkit.claims import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reportkit.claims import Measured, Number, Quantity, Where
+    from reportkit.claims import Number, Quantity, Where
     from reportkit.records import Scalar
     from reportkit.site.texts import Texts
 
@@ -172,7 +173,7 @@ def _of_several(texts: Texts, key: str, parts: Sequence[Number]) -> str:
 def _apart(texts: Texts, numbers: Sequence[Number]) -> list[str]:
     """Return what each of several numbers is, with the place where that tells them apart."""
     # A number of several places names them itself.
-    single = [isinstance(number, Speedup | FirstCall | Side | Metric | Spread) for number in numbers]
+    single = [isinstance(number, Measured) for number in numbers]
     return [
         texts("list.aside", first=what(texts, number), second=place) if place and alone else what(texts, number)
         for number, place, alone in zip(numbers, _places(texts, numbers), single, strict=True)

@@ -134,6 +134,7 @@ def test_what_disagrees_is_drawn_twice() -> None:
         ({"contributed": True}, {"contributed"}),
         ({"reason": Reason(code="stale", details={"case": "c", "differs": "digest"})}, {"stale"}),
         ({"outcome": "not-measured", "scale": "smoke", "files": ()}, set()),
+        ({"outcome": "not-testable", "scale": "smoke", "local": True}, set()),
         ({"outcome": "not-measured", "scale": "smoke", "local": True}, {"smoke", "local"}),
         ({}, set()),
     ],
