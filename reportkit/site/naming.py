@@ -117,7 +117,7 @@ def _ratio(texts: Texts, over: Number, under: Number) -> str:
     """Return what a ratio is of, said once where it is of the same on both sides of the line."""
     sided, other = _sided(texts, over), _sided(texts, under)
     here, there = _places(texts, (over, under))
-    if what(texts, over) == what(texts, under):
+    if what(texts, over) == what(texts, under) and here != there:
         return texts("what.ratio-of-one", what=what(texts, over), over=here, under=there)
     if sided and other and sided[0] == other[0] and here == there:
         over_side, under_side = (texts(f"chart.{side}") for _, side in (sided, other))
