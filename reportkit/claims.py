@@ -107,9 +107,13 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """Eager over compiled time of one case, or of its replicates taken together."""
+    """Eager over compiled time of one case, or of its replicates taken together.
+
+    `base` names what stands in eager's place where that is compiled as well, such as another mode.
+    """
 
     where: Where
+    base: str | None = None
 
     def cases(self) -> tuple[Where, ...]:
         """Return what it is made of."""

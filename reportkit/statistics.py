@@ -104,7 +104,7 @@ def total(terms: Sequence[tuple[float, Draws]]) -> Draws:
 def counted(least: float, most: float, draws: int, seed: int) -> Draws:
     """Return a count: exact where all observations agree, else anything from the least to the most of them."""
     ends = np.where(np.arange(draws) % 2 == 0, least, most).astype(np.float64)
-    return Draws(most, _shuffled(ends, seed))
+    return Draws(float(most), _shuffled(ends, seed))
 
 
 def middle_draws(series: Array, draws: int, seed: int) -> Draws:

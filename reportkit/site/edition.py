@@ -160,7 +160,7 @@ class Edition:
                     continue
                 for part in verdict.parts:
                     asked = _speedup(claim, part)
-                    if asked is None or part.interval is None or asked.where.experiment not in compiling:
+                    if asked is None or part.interval is None or asked.base or asked.where.experiment not in compiling:
                         continue
                     one = Timed(
                         claim=claim.id,

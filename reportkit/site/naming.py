@@ -56,8 +56,9 @@ def quantity(texts: Texts, asked: Quantity) -> str:
         each = [texts("verdict.named", name=name, value=words) for name, words in said.items()]
         return listed(texts, each, "semicolon")
     match asked:
-        case Speedup():
-            words = texts("quantity.speedup")
+        case Speedup(_, base):
+            name = texts.name("base", base)
+            words = texts("quantity.speedup-over", base=name) if base else texts("quantity.speedup")
         case FirstCall(metric="first_call", of=None):
             words = texts("quantity.first-call")
         case Spread():
@@ -84,7 +85,7 @@ def short(texts: Texts, asked: Quantity) -> str:
             words = short(texts, next(iter(parts.values())))
         case SomeBelow():
             words = texts("short.some-below")
-        case Speedup() | Fact() | Works() | Untestable():
+        case Speedup(base=None) | Fact() | Works() | Untestable():
             words = ""
         case Ratio() | Sum() | FirstCall(of=str()):
             words = texts("short.ratio", what=what(texts, asked))
@@ -123,7 +124,7 @@ def _ratio(texts: Texts, over: Number, under: Number) -> str:
         over_side, under_side = (texts(f"chart.{side}") for _, side in (sided, other))
         return texts("what.ratio-of-one", what=sided[0], over=over_side, under=under_side)
     each = [
-        texts("what.grouped", what=words) if isinstance(number, Sum) and len(number.terms) > 1 else words
+        texts("what.grouped", what=words) if isinstance(number, Ratio | Sum) and len(parts_of(number)) > 1 else words
         for number, words in zip((over, under), _apart(texts, (over, under)), strict=True)
     ]
     return texts("what.ratio", over=each[0], under=each[1])
@@ -142,8 +143,8 @@ def _measured(texts: Texts, asked: Measured) -> str:
     if sided:
         return texts(f"what.{sided[1]}", what=sided[0])
     match asked:
-        case Speedup():
-            words = texts("what.speedup")
+        case Speedup(_, base):
+            words = texts("what.speedup-over", base=texts.name("base", base)) if base else texts("what.speedup")
         case Spread():
             words = texts("what.spread")
         case Metric(_, name):
