@@ -107,9 +107,13 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
-    """Eager over compiled time of one case, or of its replicates taken together."""
+    """Eager over compiled time of one case, or of its replicates taken together.
+
+    `base` names what stands in eager's place where that is compiled as well, such as another mode.
+    """
 
     where: Where
+    base: str | None = None
 
     def cases(self) -> tuple[Where, ...]:
         """Return what it is made of."""
@@ -284,9 +288,36 @@ class Each:
 
 
 Quantity = Number | Fact | Works | SomeBelow | Untestable | Each
+Measured = Speedup | FirstCall | Side | Metric | Spread
+"""Numbers that are made of no others."""
+Leaf = Measured | Fact | Works | SomeBelow | Untestable
 
 TRUTHS = (Fact, Works, SomeBelow)
 """Quantities that hold or do not."""
+
+
+def parts_of(quantity: Number) -> tuple[Number, ...]:
+    """Return the numbers that a number is made of; none where it is measured itself."""
+    match quantity:
+        case Ratio(over, under):
+            return over, under
+        case Sum(terms):
+            return tuple(term for _, term in terms)
+        case Smallest(parts) | GeometricMean(parts):
+            return parts
+        case _:
+            return ()
+
+
+def leaves(quantity: Quantity) -> tuple[Leaf, ...]:
+    """Return what a quantity is made of, down to what is made of nothing else, in order."""
+    match quantity:
+        case Each(parts):
+            return tuple(leaf for part in parts.values() for leaf in leaves(part))
+        case Ratio() | Sum() | Smallest() | GeometricMean():
+            return tuple(leaf for part in parts_of(quantity) for leaf in leaves(part))
+        case _:
+            return (quantity,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

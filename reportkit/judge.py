@@ -12,28 +12,54 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from reportkit.claims import Each, Fact, FirstCall, Ratio, Speedup, Spread
+from reportkit.claims import (
+    Each,
+    Fact,
+    FirstCall,
+    GeometricMean,
+    Measured,
+    Metric,
+    Ratio,
+    Side,
+    Smallest,
+    SomeBelow,
+    Speedup,
+    Spread,
+    Sum,
+    Untestable,
+    Where,
+    Works,
+    leaves,
+    parts_of,
+)
 from reportkit.plan import REFUSED
 from reportkit.quantity import format_interval, format_quantity
-from reportkit.records import PROTOCOL
+from reportkit.records import PROTOCOL, Measurement
 from reportkit.statistics import (
+    FEW,
     Draws,
+    chances,
+    counted,
+    freedom_of,
+    geometric_mean,
     hierarchical,
+    holm,
     median_draws,
+    middle_draws,
     processes_draws,
     seed_of,
+    smallest,
     speedup_draws,
     spread,
+    total,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from reportkit.claims import Bound, Claim, Where
+    from reportkit.claims import Bound, Claim, Number
     from reportkit.plan import Article, Case
-    from reportkit.records import CaseFile, Environment, Scale, Stored
-
-    Measured = Speedup | FirstCall | Spread | Ratio
+    from reportkit.records import CaseFile, Environment, Scale, Stored, Unit
 
 Outcome = Literal["supported", "refuted", "inconclusive", "not-measured", "not-testable", "shown"]
 
@@ -55,7 +81,7 @@ class Criteria:
     noise_ceiling: float = 0.10
     """Half the interval over its centre, above which a speedup is too noisy to judge."""
     first_call_noise_ceiling: float = 0.75
-    """The same for a ratio of first calls, which are few and vary more."""
+    """The same where samples are few: first calls, which vary more, calls under the profiler, windows of energy."""
     dropped_ceiling: float = 0.20
     """Share of pairs dropped for a low clock, above which a case was throttled."""
     no_difference: tuple[float, float] = (0.99, 1.01)
@@ -73,7 +99,14 @@ REASONS: Mapping[str, tuple[str, ...]] = {
     "straddles": (),
     "finding-holds": ("finding",),
     "finding-fails": ("finding",),
+    "works": (),
+    "works-wrong": ("case",),
+    "works-uncompiled": ("case",),
+    "works-broken": ("case", "breaks"),
+    "some-below": ("case", "again", "high"),
+    "none-below": ("cases", "high"),
     "shown": (),
+    "not-testable": (),
     # Undecided, although everything was measured.
     "depends-on-setting": ("supported", "refuted"),
     "noisy": ("noise", "ceiling"),
@@ -84,6 +117,10 @@ REASONS: Mapping[str, tuple[str, ...]] = {
     "wrong-result": ("case",),
     "unchecked-result": ("case",),
     "no-graphs": ("case",),
+    "too-few-samples": ("case", "metric"),
+    "nothing-counted": ("case", "metric"),
+    "not-repeated": ("case", "high"),
+    "none-proven": ("cases", "high"),
     # Undecided, because a file that would count does not.
     "stale": ("case", "differs"),
     "dirty": ("case",),
@@ -94,6 +131,7 @@ REASONS: Mapping[str, tuple[str, ...]] = {
     "not-all-measured": ("missing", "measured", "needed"),
     # Not measured.
     "never-measured": (),
+    "no-case-at-scale": ("scale",),
     "lane-never-measured": ("lane",),
     "baseline-lane-missing": ("lane",),
     "needs-gpu": (),
@@ -136,8 +174,8 @@ class Interval:
     low: float
     centre: float
     high: float
-    unit: Literal["x", "s", "B", "J", "1"] = "x"
-    """A ratio, seconds, bytes, joules, or a count."""
+    unit: Unit | Literal["x"] = "x"
+    """A ratio, or the unit of what is measured, such as seconds, bytes, joules or a count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +189,7 @@ class Part:
     reason: Reason
     interval: Interval | None
     holds: bool | None
-    """For a fact: what was found; None for a number or where nothing was."""
+    """For what holds or does not: what was found; None for a number or where nothing was."""
     files: tuple[str, ...]
 
 
@@ -327,6 +365,8 @@ class Bench:
         self._digests = digests
         # Neither side of a control is compiled, and a trap may or may not.
         self._compiling = {experiment.id for experiment in article.experiments if experiment.kind == "timing"}
+        # What has no two sides has no result to check.
+        self._checked = {e.id for e in article.experiments if e.kind in {"timing", "control", "trap"}}
         self._files: dict[tuple[str, str, str, Scale], list[Stored]] = {}
         self._machines: dict[str, set[str]] = {}
         self._everywhere: dict[str, set[str]] = {}
@@ -390,6 +430,22 @@ class Bench:
                 eager, compiled, self.criteria.draws, self.seed(stored.file, "speedup")
             )
         return self._speedups[stored.path]
+
+    def middle(self, file: CaseFile, name: str) -> Draws:
+        """Return the middle of one metric of one file; a count is exact, unless launches vary from call to call."""
+        samples, draws, seed = _samples(file, name), self.criteria.draws, self.seed(file, name)
+        if len(samples) == 1 or _is_count(name):
+            return counted(samples.min(), samples.max(), draws, seed)
+        return middle_draws(samples, draws, seed)
+
+    def unsound(self, leaf: Measured, file: CaseFile) -> Reason | None:
+        """Return why a file does not count for what is asked of it: wrong or unchecked, or nothing compiled.
+
+        What is of eager alone stands whatever the compiled side did.
+        """
+        if _of_eager(leaf) or not (file.experiment in self._checked or isinstance(leaf, Speedup | Spread)):
+            return None
+        return self.wrong(file)
 
     def anchors(self, file: CaseFile) -> Mapping[str, float]:
         """Return the anchors of a file's run by name, in seconds: its own, else medians of the run's case of them.
@@ -472,7 +528,9 @@ def _verdict(bench: Bench, section: str, claim: Claim, lane: str, machine: str |
         local=False,
         contributed=machine is not None and machine not in bench.article.machines,
     )
-    if claim.lane is not None and claim.lane != lane:
+    if isinstance(claim.quantity, Untestable):
+        blank = replace(blank, outcome="not-testable", reason=Reason(code="not-testable"))
+    elif claim.lane is not None and claim.lane != lane:
         return replace(blank, reason=Reason(code="see-lane", details={"lane": claim.lane}))
     if machine is None:
         return blank
@@ -483,22 +541,28 @@ def _verdict(bench: Bench, section: str, claim: Claim, lane: str, machine: str |
     ]
     scale = bench.scale(machine, places)
     needs_gpu = claim.on == "cuda" and bench.without_gpu(machine)
+    if scale is None and isinstance(claim.quantity, Untestable):
+        return blank
     if scale is None:
         return replace(blank, reason=Reason(code="needs-gpu" if needs_gpu else "never-measured"))
     court = _Court(bench=bench, claim=claim, lane=lane, machine=machine, scale=scale)
-    parts = tuple(part for setting in claim.settings or (None,) for part in court.parts(setting))
-    if needs_gpu:
-        parts = tuple(replace(part, outcome="not-measured", reason=Reason(code="needs-gpu")) for part in parts)
-    ruling = _over_settings(claim, parts)
-    if claim.bound.kind == "shown" and ruling.outcome != "not-measured":
-        ruling = replace(ruling, outcome="shown")
-    files = sorted({file for part in parts for file in part.files})
+    parts: tuple[Part, ...] = ()
+    if isinstance(claim.quantity, Untestable):
+        files = court.shown(claim.quantity)
+    else:
+        parts = tuple(part for setting in claim.settings or (None,) for part in court.parts(setting))
+        if needs_gpu:
+            why = Reason(code="needs-gpu")
+            parts = tuple(replace(part, outcome="not-measured", reason=why, holds=None) for part in parts)
+        ruling = _over_settings(claim, parts)
+        if claim.bound.kind == "shown" and ruling.outcome != "not-measured":
+            ruling = replace(ruling, outcome="shown")
+        interval = None if needs_gpu else ruling.interval
+        blank = replace(blank, outcome=ruling.outcome, reason=ruling.reason, interval=interval)
+        files = sorted({file for part in parts for file in part.files})
     return replace(
         blank,
         scale=scale,
-        outcome=ruling.outcome,
-        reason=ruling.reason,
-        interval=None if needs_gpu else ruling.interval,
         parts=parts,
         files=tuple(files),
         local=any(not file.startswith("results/") for file in files),
@@ -573,14 +637,29 @@ class _Court:
     def parts(self, setting: str | None) -> list[Part]:
         """Return the claim's quantity under one setting, part by part."""
         quantity = self.claim.quantity
+        if isinstance(quantity, Untestable):
+            return []
         pieces = quantity.parts if isinstance(quantity, Each) else {"": quantity}
         return [self._part(label, piece, setting) for label, piece in pieces.items()]
 
-    def _part(self, label: str, quantity: Measured | Fact, setting: str | None) -> Part:
-        found = [one for where in quantity.cases() for one in self._look(where, setting)]
+    def shown(self, untestable: Untestable) -> list[str]:
+        """Return the paths of what is shown beside a claim that can't be tested."""
+        found = [one.stored for where in untestable.cases() for one in self._look(where, None)]
+        return sorted({stored.path for stored in found if stored is not None})
+
+    def _part(self, label: str, quantity: Number | Fact | Works | SomeBelow, setting: str | None) -> Part:
+        places = [self._look(where, setting) for where in quantity.cases()]
+        found = list({(one.lane, one.case.name): one for place in places for one in place}.values())
         holds = None
-        if isinstance(quantity, Fact):
+        if not (any(places) if isinstance(quantity, SomeBelow) else all(places)):
+            reason = Reason(code="no-case-at-scale", details={"scale": self.scale})
+            ruling = _Ruling(outcome="not-measured", reason=reason, interval=None)
+        elif isinstance(quantity, Fact):
             ruling, holds = self._fact(quantity, found)
+        elif isinstance(quantity, Works):
+            ruling, holds = self._works(quantity, found)
+        elif isinstance(quantity, SomeBelow):
+            ruling, holds = self._some_below(quantity, found)
         else:
             ruling = self._number(quantity, setting, found)
         return Part(
@@ -594,8 +673,13 @@ class _Court:
         )
 
     def _look(self, where: Where, setting: str | None) -> list[Found]:
+        """Return what there is of the cases at a place that are measured at this scale."""
         cases = self.bench.article.find(where.experiment, where.at(setting))
-        return [self.bench.find(self.machine, where.lane or self.lane, case, self.scale) for case in cases]
+        return [
+            self.bench.find(self.machine, where.lane or self.lane, case, self.scale)
+            for case in cases
+            if self.scale in case.scales
+        ]
 
     def _fact(self, fact: Fact, found: Sequence[Found]) -> tuple[_Ruling, bool | None]:
         """Return what a finding says: every file must have found what the claim expects."""
@@ -611,27 +695,100 @@ class _Court:
         outcome: Outcome = "supported" if supported else "refuted"
         return _Ruling(outcome=outcome, reason=reason, interval=None), fact.expect == supported
 
-    def _number(self, quantity: Measured, setting: str | None, found: Sequence[Found]) -> _Ruling:
+    def _works(self, asked: Works, found: Sequence[Found]) -> tuple[_Ruling, bool | None]:
+        """Return whether every case works; one that ran to its end and does not refutes, whatever the others are.
+
+        One that failed does not refute: its file can't tell a model that does not compile from a machine
+        that lacks a compiler.
+        """
+        ended = [one for one in found if one.stored is not None and one.problem is None]
+        broken = _first(lambda file: does_not_work(file, asked), ended)
+        if broken is not None:
+            return _Ruling(outcome="refuted", reason=broken, interval=None), False
+        unmeasured = self._unmeasured(found)
+        if unmeasured is not None:
+            return unmeasured, None
+        counters = ("unique_graphs", "graph_breaks") if asked.unbroken else ("unique_graphs",)
+        problem = _first(_wrong_result, found) or _first(
+            lambda file: _missing(file, [f"counters.{name}" for name in counters]), found
+        )
+        if problem is not None:
+            return _undecided_by(problem), None
+        return _Ruling(outcome="supported", reason=Reason(code="works"), interval=None), True
+
+    def _some_below(self, asked: SomeBelow, found: Sequence[Found]) -> tuple[_Ruling, bool | None]:
+        """Return whether some case's speedup lies below a number, and that of its repeat too.
+
+        Every case that counts, repeats included, is a hypothesis of its own, at the level at which one interval's
+        end lies beyond the number; Holm's method holds for all together. Its p-values are those of Student's t on the
+        logarithm of the speedup (`statistics.chances`). Refuted only if every case was measured and lies above.
+        """
+        unmeasured = self._unmeasured(found)
+        counting = [one for one in found if one.stored is not None and one.problem is None]
+        if not counting and unmeasured is not None:
+            return unmeasured, None
+        problems = {one.case.name: self._unfit(one) for one in counting}
+        fit = {one.case.name: one.there for one in counting if problems[one.case.name] is None}
+        problem = next((reason for reason in problems.values() if reason is not None), None)
+        if unmeasured is not None:
+            problem = unmeasured.reason
+        if not fit and problem is not None:
+            return _undecided_by(problem), None
+        criteria = self.bench.criteria
+        speedups = {name: self.bench.speedup(stored) for name, stored in fit.items()}
+        found_by = {
+            name: chances(drawn, freedom_of(np.divide(*_steady(fit[name].file))), asked.high, criteria.confidence)
+            for name, drawn in speedups.items()
+        }
+        level = (1 - criteria.confidence) / 2
+        below, above = (holm({name: both[side] for name, both in found_by.items()}, level) for side in (0, 1))
+        twice = {name for name in below if asked.again.get(name) in below}
+        slowest = min(twice or below or speedups, key=lambda name: (speedups[name].centre, name))
+        interval = interval_of(speedups[slowest], criteria, "x")
+        details: dict[str, str | float] = {"high": asked.high}
+        if twice:
+            reason = Reason(code="some-below", details={**details, "case": slowest, "again": asked.again[slowest]})
+            return _Ruling(outcome="supported", reason=reason, interval=interval), True
+        if below:
+            problem = Reason(code="not-repeated", details={**details, "case": slowest})
+        details["cases"] = len(fit)
+        if problem is None and above == set(fit):
+            reason = Reason(code="none-below", details=details)
+            return _Ruling(outcome="refuted", reason=reason, interval=interval), False
+        return _undecided_by(problem or Reason(code="none-proven", details=details), interval), None
+
+    def _unfit(self, one: Found) -> Reason | None:
+        """Return why the speedup of one case does not count."""
+        speedup = Speedup(Where(one.case.experiment, one.case.axes))
+        return self._gate(speedup, [one]) or _throttled([one], self.bench.criteria)
+
+    def _gate(self, leaf: Measured, found: Sequence[Found]) -> Reason | None:
+        """Return what keeps files from telling what is asked of them, before any number is looked at."""
+        return (
+            _first(lambda file: _missing(file, _names(leaf, file)), found)
+            or _first(lambda file: self.bench.unsound(leaf, file), found)
+            or _first(lambda file: _nothing_counted(file, _names(leaf, file)), found)
+            or _too_few_pairs(_steadily(leaf, found), self.bench.criteria)
+            or _too_few_processes(leaf, found, self.bench.criteria)
+            or _first(lambda file: _too_few_samples(leaf, file), found)
+        )
+
+    def _number(self, quantity: Number, setting: str | None, found: Sequence[Found]) -> _Ruling:
         """Return what a number says: through the gates, one after another, then against the bound."""
         unmeasured = self._unmeasured(found)
         if unmeasured is not None:
             return unmeasured
-        leaves = _leaves(quantity)
-        timed = [one for leaf in leaves if not isinstance(leaf, FirstCall) for one in self._look(leaf.where, setting)]
-        first = [self._look(leaf.where, setting) for leaf in leaves if isinstance(leaf, FirstCall)]
         criteria = self.bench.criteria
-        problem = (
-            _not_timed(timed, first)
-            or _first(_wrong_result, found)
-            or _first(self.bench.no_graphs, found)
-            or _too_few_pairs(timed, criteria)
-            or _too_few_processes(first, criteria)
-        )
+        looked = [(leaf, self._all(leaf, setting)) for leaf in leaves(quantity) if isinstance(leaf, Measured)]
+        problem = next((reason for leaf, its in looked if (reason := self._gate(leaf, its)) is not None), None)
         if problem is not None:
             return _undecided_by(problem)
         draws = self._draws(quantity, setting)
-        interval = interval_of(draws, criteria, "s" if isinstance(quantity, FirstCall) else "x")
-        problem = _throttled(timed, criteria) or _noisy(draws, criteria, few=bool(first))
+        unit = unit_of(quantity, lambda metric: self._unit(metric, setting))
+        interval = interval_of(draws, criteria, unit)
+        few = any(_few(leaf, one.file) for leaf, its in looked for one in its)
+        timed = [one for leaf, its in looked for one in _steadily(leaf, its)]
+        problem = _throttled(timed, criteria) or _noisy(draws, criteria, few=few)
         if problem is not None:
             return _undecided_by(problem, interval)
         problem = different_environments(found)
@@ -639,11 +796,20 @@ class _Court:
             return _undecided_by(problem)
         return _against(self.claim.bound, interval)
 
+    def _unit(self, metric: Metric, setting: str | None) -> Unit:
+        measured = resolved(self._look(metric.where, setting)[0].file, metric.name)
+        return measured.unit if measured is not None else "1"
+
     def _unmeasured(self, found: Sequence[Found]) -> _Ruling | None:
         """Return the ruling where a file is not there or does not count."""
         missing = [one for one in found if one.stored is None]
+        lanes = {one.lane for one in missing if one.lane != self.lane}
+        absent = sorted((lane for lane in lanes if self.machine not in self.bench.machines(lane)), key=_natural)
+        if absent:
+            reason = Reason(code="baseline-lane-missing", details={"lane": absent[0]})
+            return _Ruling(outcome="not-measured", reason=reason, interval=None)
         if len(missing) == len(found):
-            return self._never_measured(found)
+            return _Ruling(outcome="not-measured", reason=Reason(code="never-measured"), interval=None)
         if missing:
             details: dict[str, str | float] = {
                 "missing": missing[0].case.name,
@@ -658,38 +824,140 @@ class _Court:
             return _Ruling(outcome="not-measured", reason=problem, interval=None)
         return _undecided_by(problem)
 
-    def _never_measured(self, found: Sequence[Found]) -> _Ruling:
-        elsewhere = sorted({one.lane for one in found if one.lane != self.lane}, key=_natural)
-        absent = [lane for lane in elsewhere if self.machine not in self.bench.machines(lane)]
-        reason = Reason(code="never-measured")
-        if absent:
-            reason = Reason(code="baseline-lane-missing", details={"lane": absent[0]})
-        return _Ruling(outcome="not-measured", reason=reason, interval=None)
-
-    def _draws(self, quantity: Measured, setting: str | None) -> Draws:
-        criteria = self.bench.criteria
+    def _draws(self, quantity: Number, setting: str | None) -> Draws:
         match quantity:
             case Ratio(over, under):
                 return self._draws(over, setting) / self._draws(under, setting)
-            case Spread(where):
-                return spread([self.bench.speedup(one.there) for one in self._look(where, setting)])
-            case Speedup(where):
-                files = [one.there for one in self._look(where, setting)]
-                seed = seed_of(*(self.bench.seed(one.file, "replicate") for one in files))
-                return hierarchical([self.bench.speedup(one) for one in files], criteria.draws, seed)
-            case FirstCall(where):
-                found = [one.file for one in self._look(where, setting)]
-                seed = seed_of(*(self.bench.seed(file, "first call") for file in found))
-                seconds = [file.measurements["first_call"].samples[0] for file in found]
-                return processes_draws(seconds, criteria.draws, seed)
+            case Sum(terms):
+                return total([(times, self._draws(term, setting)) for times, term in terms])
+            case Smallest(parts):
+                return smallest([self._draws(part, setting) for part in parts])
+            case GeometricMean(parts):
+                return geometric_mean([self._draws(part, setting) for part in parts])
+            case _:
+                return self._measured(quantity, [one.there for one in self._all(quantity, setting)])
+
+    def _measured(self, leaf: Measured, stored: Sequence[Stored]) -> Draws:
+        draws = self.bench.criteria.draws
+
+        def seed(what: str) -> int:
+            return seed_of(*(self.bench.seed(one.file, what) for one in stored))
+
+        match leaf:
+            case Spread():
+                return spread([self.bench.speedup(one) for one in stored])
+            case Speedup():
+                return hierarchical([self.bench.speedup(one) for one in stored], draws, seed("replicate"))
+            case FirstCall(_, metric, of):
+                values = [float(np.median(_samples(one.file, metric))) for one in stored]
+                whole = [float(np.median(_samples(one.file, of))) if of else 1.0 for one in stored]
+                shares = [value / its for value, its in zip(values, whole, strict=True)]
+                return processes_draws(shares, draws, seed(f"{metric} of {of}"))
+            case Side() | Metric():
+                names = [_names(leaf, one.file)[0] for one in stored]
+                middles = [self.bench.middle(one.file, name) for one, name in zip(stored, names, strict=True)]
+                return hierarchical(middles, draws, seed(f"replicate {names[0]}"))
+
+    def _all(self, leaf: Measured, setting: str | None) -> list[Found]:
+        return [one for where in leaf.cases() for one in self._look(where, setting)]
 
 
-def _leaves(quantity: Measured) -> list[Speedup | FirstCall | Spread]:
-    return [quantity.over, quantity.under] if isinstance(quantity, Ratio) else [quantity]
+_COUNTS = ("counters", "launches", "memory")
+"""Parts of a case file whose numbers are metrics too, and exact: `launches.eager`."""
+
+
+def unit_of(quantity: Number, of_metric: Callable[[Metric], Unit]) -> Unit | Literal["x"]:
+    """Return the unit of a number: a metric's is `of_metric`'s to say, and what is divided has none."""
+    match quantity:
+        case Metric():
+            return of_metric(quantity)
+        case Side() | FirstCall(of=None):
+            return "s"
+        case Sum() | Smallest():
+            return unit_of(parts_of(quantity)[0], of_metric)
+        case _:
+            return "x"
+
+
+def _of_eager(leaf: Measured) -> bool:
+    """Whether what is asked is of the eager side alone."""
+    match leaf:
+        case Side(_, side):
+            return side == "eager"
+        case Metric(_, name):
+            return name.rpartition(".")[2].startswith("eager")
+        case _:
+            return False
+
+
+def does_not_work(file: CaseFile, asked: Works) -> Reason | None:
+    """Return how a file that is complete shows that its case does not work; None where it does not show that."""
+    breaks = file.counters.get("graph_breaks")
+    if file.correctness is not None and not file.correctness.right:
+        return Reason(code="works-wrong", details={"case": file.case})
+    if file.counters.get("unique_graphs") == 0:
+        return Reason(code="works-uncompiled", details={"case": file.case})
+    if asked.unbroken and breaks:
+        return Reason(code="works-broken", details={"case": file.case, "breaks": breaks})
+    return None
+
+
+def _is_count(name: str) -> bool:
+    return name.rpartition(".")[0] in _COUNTS
+
+
+def resolved(file: CaseFile, name: str) -> Measurement | None:
+    """Return a metric of a file by its name: a measurement, or one of its numbers as if it were one."""
+    if not _is_count(name):
+        return file.measurements.get(name)
+    group, _, key = name.rpartition(".")
+    counts: Mapping[str, int | None] = getattr(file, group) or {}
+    # Launches may vary from call to call: the least and the most of them.
+    samples = [float(count) for one in (key, f"{key}_least") if (count := counts.get(one)) is not None]
+    if counts.get(key) is None:
+        return None
+    return Measurement(unit="B" if group == "memory" else "1", samples=samples)
+
+
+def _samples(file: CaseFile, name: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the samples of a metric, once a gate has made sure that there are some."""
+    measured = resolved(file, name)
+    if measured is None:
+        message = f"{file.case} has no {name}; a gate should have said so"
+        raise LookupError(message)
+    return np.asarray(measured.samples, dtype=np.float64)
+
+
+def _names(leaf: Measured, file: CaseFile) -> tuple[str, ...]:
+    """Return the metrics of a file that a number is taken from."""
+    match leaf:
+        case FirstCall(_, metric, of):
+            return (metric,) if of is None else (metric, of)
+        case Metric(_, name):
+            return (name,)
+        case Side(_, side):
+            return (_steady_names(file)[0 if side == "eager" else 1],)
+        case Speedup() | Spread():
+            return _steady_names(file)
+
+
+def _steadily(leaf: Measured, found: Sequence[Found]) -> list[Found]:
+    """Return the files of which samples in steady state are used."""
+    return [one for one in found if set(_names(leaf, one.file)) & _STEADY]
+
+
+def _few(leaf: Measured, file: CaseFile) -> bool:
+    """Whether a number rests on so few samples that Student's t tells their error: first calls, windows of energy."""
+    return isinstance(leaf, FirstCall) or (
+        isinstance(leaf, Metric) and not _is_count(leaf.name) and 1 < len(_samples(file, leaf.name)) < FEW
+    )
 
 
 def _undecided_by(reason: Reason, interval: Interval | None = None) -> _Ruling:
     return _Ruling(outcome="inconclusive", reason=reason, interval=interval)
+
+
+_STEADY = {f"{side}_{clock}" for side in ("eager", "compiled") for clock in ("gpu", "wall")}
 
 
 def _steady_names(file: CaseFile) -> tuple[str, str]:
@@ -703,14 +971,23 @@ def _steady(file: CaseFile) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.n
     return eager, compiled
 
 
-def _not_timed(timed: Sequence[Found], first: Sequence[Sequence[Found]]) -> Reason | None:
-    for one in timed:
-        for name in _steady_names(one.file):
-            if name not in one.file.measurements:
-                return Reason(code="not-timed", details={"case": one.case.name, "metric": name})
-    for one in (one for group in first for one in group):
-        if "first_call" not in one.file.measurements:
-            return Reason(code="not-timed", details={"case": one.case.name, "metric": "first_call"})
+def _missing(file: CaseFile, names: Iterable[str]) -> Reason | None:
+    missing = next((name for name in names if resolved(file, name) is None), None)
+    return None if missing is None else Reason(code="not-timed", details={"case": file.case, "metric": missing})
+
+
+def _nothing_counted(file: CaseFile, names: Iterable[str]) -> Reason | None:
+    """Return which metric is zero: no graph is fewer graphs than any bound, and no measure of anything."""
+    zero = next((name for name in names if _samples(file, name).min() <= 0), None)
+    return None if zero is None else Reason(code="nothing-counted", details={"case": file.case, "metric": zero})
+
+
+def _too_few_samples(leaf: Measured, file: CaseFile) -> Reason | None:
+    """Return which metric is one sample of what scatters; a single count, or a single peak of memory, does not."""
+    if isinstance(leaf, Metric):
+        measured = resolved(file, leaf.name)
+        if measured is not None and len(measured.samples) == 1 and measured.unit not in {"1", "B"}:
+            return Reason(code="too-few-samples", details={"case": file.case, "metric": leaf.name})
     return None
 
 
@@ -741,12 +1018,12 @@ def _too_few_pairs(timed: Sequence[Found], criteria: Criteria) -> Reason | None:
     return None
 
 
-def _too_few_processes(first: Sequence[Sequence[Found]], criteria: Criteria) -> Reason | None:
-    needed = max(2, criteria.minimum_processes)
-    for group in first:
-        if len(group) < needed:
-            return Reason(code="too-few-processes", details={"processes": len(group), "needed": needed})
-    return None
+def _too_few_processes(leaf: Measured, found: Sequence[Found], criteria: Criteria) -> Reason | None:
+    least = 2  # One process is as large as itself, and tells nothing about others.
+    needed = {FirstCall: max(least, criteria.minimum_processes), Spread: least}.get(type(leaf), 1)
+    if len(found) >= needed:
+        return None
+    return Reason(code="too-few-processes", details={"processes": len(found), "needed": needed})
 
 
 def _throttled(timed: Sequence[Found], criteria: Criteria) -> Reason | None:
@@ -855,7 +1132,7 @@ def observation(bench: Bench, stored: Stored, problem: Reason | None) -> Observa
     )
 
 
-def interval_of(draws: Draws, criteria: Criteria, unit: Literal["x", "s"]) -> Interval:
+def interval_of(draws: Draws, criteria: Criteria, unit: Unit | Literal["x"]) -> Interval:
     """Return the interval of a quantity from its draws."""
     low, centre, high = draws.interval(criteria.confidence)
     return Interval(low=low, centre=centre, high=high, unit=unit)

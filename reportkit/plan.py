@@ -227,6 +227,17 @@ class Article:
                         place = f"{where.experiment} at {dict(where.at(setting))}"
                         message = f"claim {claim.id!r} rests on {place}, and no case lies there"
                         raise PlanError(message)
+            self._check_repeats(claim)
+
+    def _check_repeats(self, claim: Claim) -> None:
+        from reportkit.claims import SomeBelow  # It imports this module.
+
+        if isinstance(claim.quantity, SomeBelow):
+            names = {case.name for case in self.needs(claim)}
+            for name, repeat in claim.quantity.again.items():
+                if name == repeat or not {name, repeat} <= names:
+                    message = f"claim {claim.id!r}: {repeat!r} is to repeat {name!r}; it rests on no two such cases"
+                    raise PlanError(message)
 
     @property
     def claims(self) -> tuple[Claim, ...]:

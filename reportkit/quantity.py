@@ -35,6 +35,8 @@ BOUND_WORDS: Mapping[str, str] = {
 _UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "\u00b5s"), (1e-9, "ns")),
     "J": ((1.0, "J"), (1e-3, "mJ"), (1e-6, "\u00b5J")),
+    "W": ((1.0, "W"), (1e-3, "mW")),
+    "Hz": ((1e9, "GHz"), (1e6, "MHz"), (1e3, "kHz"), (1.0, "Hz")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")),
 }
 
@@ -58,12 +60,14 @@ def format_seconds(interval: Interval) -> str:
 def format_quantity(interval: Interval) -> str:
     """Return the centre of an interval by its unit: `1.63x`, `12.3 ms`, `1.5 GiB`; a count in full."""
     if interval.unit == "1":
-        return f"{interval.centre:.0f}"
+        return f"{interval.centre:.0f}" if interval.centre == round(interval.centre) else _centre(interval, 1.0)
     return _scaled(interval) if interval.unit in _UNITS else format_ratio(interval)
 
 
 def format_interval(interval: Interval) -> str:
-    """Return the ends of an interval, rounded outwards: `[1.60, 1.66]`, `[12.1, 12.5] ms`."""
+    """Return the ends of an interval, rounded outwards: `[1.60, 1.66]`, `[12.1, 12.5] ms`; counts in full."""
+    if interval.unit == "1" and interval.low == round(interval.low) and interval.high == round(interval.high):
+        return f"[{interval.low:.0f}, {interval.high:.0f}]"
     scale, unit = _unit(interval) if interval.unit in _UNITS else (1.0, "")
     place = _place(interval, scale)
     step = 10.0**-place
@@ -102,7 +106,7 @@ def _scaled(interval: Interval) -> str:
 
 
 def _unit(interval: Interval) -> tuple[float, str]:
-    """Return the largest unit, and its size in seconds, bytes or joules, in which the centre rounds to 1 or more."""
+    """Return the largest unit, and its size in the quantity's own, in which the centre rounds to 1 or more."""
     units = _UNITS[interval.unit]
     for scale, unit in units:
         if float(f"{interval.centre / scale:.{MOST_FIGURES - 1}e}") >= 1:

@@ -7,8 +7,8 @@ exactly repeatable: a seed comes from `seed_of`, never from the clock or from Py
 
 Sources: circular block bootstrap, Politis and Romano 1992; length of its blocks, Politis and White
 2004 with the correction of Patton, Politis and White 2009; few processes by Student's t, as Hartung
-and Knapp 2001 combine few studies. `python -m tests.test_statistics` prints how often the intervals
-hold the truth in simulation.
+and Knapp 2001 combine few studies; many cases at once by Holm 1979. `python -m tests.test_statistics`
+prints how often the intervals hold the truth in simulation.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -33,6 +33,8 @@ CONFIDENCE = 0.95
 SHORTEST = 8
 """Samples in which no dependence can be seen."""
 FEWEST_BLOCKS = 4
+FEW = 10
+"""Samples below which resampling a median says too little of its error."""
 LARGEST_BATCH = 2_000_000
 """Numbers resampled at once: 16 MB each for them and for their indices."""
 
@@ -85,6 +87,35 @@ def geometric_mean(parts: Sequence[Draws]) -> Draws:
     return Draws(centre, np.exp(np.mean([np.log(part.draws) for part in parts], axis=0)))
 
 
+def smallest(parts: Sequence[Draws]) -> Draws:
+    """Return the smallest of several quantities, taken anew in every draw.
+
+    Biased downwards where the parts differ by less than their noise.
+    """
+    return Draws(min(part.centre for part in parts), np.min([part.draws for part in parts], axis=0))
+
+
+def total(terms: Sequence[tuple[float, Draws]]) -> Draws:
+    """Return the sum of several quantities, each so many times, taken anew in every draw."""
+    centre = math.fsum(times * part.centre for times, part in terms)
+    return Draws(centre, np.sum([times * part.draws for times, part in terms], axis=0))
+
+
+def counted(least: float, most: float, draws: int, seed: int) -> Draws:
+    """Return a count: exact where all observations agree, else anything from the least to the most of them."""
+    ends = np.where(np.arange(draws) % 2 == 0, least, most).astype(np.float64)
+    return Draws(float(most), _shuffled(ends, seed))
+
+
+def middle_draws(series: Array, draws: int, seed: int) -> Draws:
+    """Return the middle of a positive series: its median, or that of its logarithms by Student's t where they are few.
+
+    Raises:
+        ValueError: one sample; it tells nothing about others.
+    """
+    return processes_draws(list(series), draws, seed) if len(series) < FEW else median_draws(series, draws, seed)
+
+
 def persistence(series: Array) -> float:
     """Return how much of a sample's deviation the next one inherits: lag-one autocorrelation, 0 to 0.97.
 
@@ -132,9 +163,15 @@ def median_draws(series: Array, draws: int, seed: int) -> Draws:
         indices = (starts + np.arange(length)).reshape(len(starts), -1)[:, :n]
         medians.append(np.median(wrapped[indices], axis=1))
     centre = float(np.median(series))
-    freedom = max(1, round(n / length - 1))
-    stretch = _student(freedom, CONFIDENCE) / _student(math.inf, CONFIDENCE) / math.sqrt(_captured(series, length))
+    stretch = (
+        _student(freedom_of(series), CONFIDENCE) / _student(math.inf, CONFIDENCE) / math.sqrt(_captured(series, length))
+    )
     return Draws(centre, centre * (np.concatenate(medians) / centre) ** stretch)
+
+
+def freedom_of(series: Array) -> int:
+    """Return the degrees of freedom of Student's t for a median by blocks: one less than there are blocks."""
+    return max(1, round(len(series) / block_length(series) - 1))
 
 
 def speedup_draws(eager: Array, compiled: Array, draws: int, seed: int) -> Draws:
@@ -160,9 +197,8 @@ def processes_draws(values: Sequence[float], draws: int, seed: int) -> Draws:
         raise ValueError(message)
     error = float(logs.std(ddof=1)) / math.sqrt(n)
     quantiles = _student_quantiles((np.arange(draws) + 0.5) / draws, n - 1)
-    shuffled = quantiles[np.argsort(np.random.PCG64(seed).random_raw(draws), kind="stable")]
     centre = float(logs.mean())
-    return Draws(math.exp(centre), np.exp(centre + error * shuffled))
+    return Draws(math.exp(centre), np.exp(centre + error * _shuffled(quantiles, seed)))
 
 
 def hierarchical(replicates: Sequence[Draws], draws: int, seed: int) -> Draws:
@@ -174,11 +210,39 @@ def hierarchical(replicates: Sequence[Draws], draws: int, seed: int) -> Draws:
     Resampling three processes instead holds the truth only 75 % of the time: between the smallest
     and the largest of three lies the middle of a population with probability 1 - 2/8.
     """
-    within = geometric_mean(replicates)
     if len(replicates) == 1:
-        return within
+        return replicates[0]
+    within = geometric_mean(replicates)
     between = processes_draws([replicate.centre for replicate in replicates], draws, seed)
     return max(within, between, key=Draws.noise)
+
+
+def chances(quantity: Draws, freedom: int, limit: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return one-sided p-values of what the samples say against: not below `limit`, and not above it.
+
+    Student's t of the logarithm's distance from the limit, in units of its error, which is read off the interval's
+    end on that side: a p-value is (1 - confidence) / 2 or less just where the interval lies beyond the limit.
+    Counting draws beyond it instead would end at one draw's share, above what dozens of cases at once ask for.
+    """
+    low, centre, high = quantity.interval(confidence)
+    quantile = _student(freedom, confidence)
+    return (
+        _tail(math.log(limit / centre), math.log(high / centre) / quantile, freedom),
+        _tail(math.log(centre / limit), math.log(centre / low) / quantile, freedom),
+    )
+
+
+def holm(found: Mapping[str, float], level: float) -> set[str]:
+    """Return which of several hypotheses these p-values reject, with a chance of `level` at most that any is true.
+
+    Source: Holm 1979, A Simple Sequentially Rejective Multiple Test Procedure. They may depend on one another.
+    """
+    rejected: set[str] = set()
+    for place, name in enumerate(sorted(found, key=lambda name: (found[name], name))):
+        if found[name] > level / (len(found) - place):
+            break
+        rejected.add(name)
+    return rejected
 
 
 def precise_enough(
@@ -205,6 +269,19 @@ def _captured(series: Array, length: int) -> float:
     return seen * (1 - inherited) / (1 + inherited)
 
 
+def _shuffled(values: Array, seed: int) -> Array:
+    """Return the values in an order of their own, so that draws of two quantities are not in step."""
+    return values[np.argsort(np.random.PCG64(seed).random_raw(len(values)), kind="stable")]
+
+
+def _tail(distance: float, error: float, freedom: int) -> float:
+    """Return the chance that Student's t exceeds a distance in units of its error."""
+    if error <= 0:
+        return 0.0 if distance > 0 else 1.0
+    angles, cumulative = _student_table(freedom)
+    return float(np.interp(math.atan(-distance / error / math.sqrt(freedom)), angles, cumulative))
+
+
 @cache
 def _student(freedom: float, confidence: float) -> float:
     """Return the two-sided quantile of Student's t; of the normal distribution for infinite freedom."""
@@ -214,13 +291,20 @@ def _student(freedom: float, confidence: float) -> float:
 
 
 def _student_quantiles(probabilities: Array, freedom: int) -> Array:
-    """Return quantiles of Student's t, to about 1e-5.
+    """Return quantiles of Student's t, to about 1e-5."""
+    angles, cumulative = _student_table(freedom)
+    found: Array = np.interp(probabilities, cumulative, angles)
+    return math.sqrt(freedom) * np.tan(found)
+
+
+@lru_cache(maxsize=16)
+def _student_table(freedom: int) -> tuple[Array, Array]:
+    """Return angles, and the chance that Student's t lies below each.
 
     With t = sqrt(freedom) tan(angle) the density over the angle is its cosine to the power
-    freedom - 1, bounded and on a bounded range, so a plain table inverts it.
+    freedom - 1, bounded and on a bounded range, so that a plain table serves both ways.
     """
     angles = np.linspace(-math.pi / 2, math.pi / 2, 100_001)
     density = np.clip(np.cos(angles), 0, None) ** (freedom - 1)
     cumulative = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
-    found: Array = np.interp(probabilities, cumulative / cumulative[-1], angles)
-    return math.sqrt(freedom) * np.tan(found)
+    return angles, cumulative / cumulative[-1]

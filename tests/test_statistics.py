@@ -182,6 +182,62 @@ def test_any_positive_series_has_an_interval(values: list[float]) -> None:
     assert 0 < low <= centre <= high < math.inf
 
 
+def test_few_samples_go_by_student_and_many_by_blocks() -> None:
+    few = statistics.middle_draws(np.array([1.0, 1.01]), 4001, 1)
+    assert math.log(few.interval()[2] / few.centre) == pytest.approx(12.706 * math.log(1.01) / 2, rel=0.02)
+    many = simulated("iid", statistics.FEW, 0.01, np.random.default_rng(2))
+    assert statistics.middle_draws(many, 400, 1).interval() == statistics.median_draws(many, 400, 1).interval()
+
+
+def test_a_count_is_exact_or_anything_from_the_least_to_the_most() -> None:
+    assert statistics.counted(7, 7, 400, 1).interval() == (7, 7, 7)
+    one, other = statistics.counted(38, 40, 400, 1), statistics.counted(9, 10, 400, 2)
+    assert one.interval() == (38, 40, 40)
+    assert (one / other).interval() == (3.8, 4.0, 40 / 9)
+
+
+def test_a_sum_and_the_smallest_are_taken_in_every_draw() -> None:
+    one, other = Draws(2.0, np.array([1.0, 3.0])), Draws(3.0, np.array([2.0, 4.0]))
+    added, least = statistics.total([(1, one), (10, other)]), statistics.smallest([one, other])
+    assert (added.centre, added.draws.tolist()) == (32, [21, 43])
+    assert (least.centre, least.draws.tolist()) == (2, [1, 3])
+
+
+@pytest.mark.parametrize("freedom", [1, 3, 29, 200])
+def test_a_chance_is_that_of_the_interval_beyond_the_limit(freedom: int) -> None:
+    drawn = statistics.median_draws(simulated("iid", 60, 0.02, np.random.default_rng(3)), 2000, 1)
+    low, centre, high = drawn.interval()
+    assert statistics.chances(drawn, freedom, high)[0] == pytest.approx(0.025, rel=0.01)
+    assert statistics.chances(drawn, freedom, low)[1] == pytest.approx(0.025, rel=0.01)
+    assert all(one == pytest.approx(0.5) for one in statistics.chances(drawn, freedom, centre))
+    further = statistics.chances(drawn, freedom, high * 1.05)[0]
+    assert 0 < further < 0.025
+    exact = statistics.counted(2, 2, 10, 1)
+    assert statistics.chances(exact, freedom, 3) == (0, 1)
+    assert statistics.chances(exact, freedom, 2) == (1, 1)
+
+
+def test_holm_rejects_step_by_step() -> None:
+    # Holm 1979's rule by hand: 0.05 / 4, / 3, / 2, / 1; the third fails, and so the last is not looked at.
+    found = {"a": 0.01, "b": 0.016, "c": 0.03, "d": 0.04}
+    assert statistics.holm(found, 0.05) == {"a", "b"}
+    assert statistics.holm({**found, "c": 0.02}, 0.05) == {"a", "b", "c", "d"}
+    assert statistics.holm({"d": 0.013, "a": 0.5}, 0.025) == set()
+    assert statistics.holm({}, 0.05) == set()
+
+
+def test_among_many_equal_cases_one_below_is_rarely_claimed() -> None:
+    chance, false = np.random.default_rng(12), 0
+    for repeat in range(60):
+        found = {}
+        for case in range(20):
+            series = 0.97 * simulated("iid", 30, 0.02, chance)
+            drawn = statistics.median_draws(series, 400, 1000 * repeat + case)
+            found[str(case)] = statistics.chances(drawn, statistics.freedom_of(series), 0.97)[0]
+        false += bool(statistics.holm(found, 0.025))
+    assert false / 60 <= 0.1  # Without the correction, 1 - 0.975 ** 20 is 0.4.
+
+
 def test_a_long_series_is_drawn_in_batches() -> None:
     ratios = simulated("iid", 4000, 0.01, np.random.default_rng(2))
     assert len(statistics.median_draws(ratios, 1200, 1).draws) == 1200

@@ -36,6 +36,8 @@ class Domain:
     low: float
     high: float
     logarithmic: bool = False
+    one: bool = True
+    """Whether it is of ratios, so that 1.0 is marked."""
 
     def share(self, value: float) -> float:
         """Return where the value lies, 0 to 100; values beyond an edge lie on it."""
@@ -56,9 +58,9 @@ def domain(bound: Bound, intervals: Iterable[Interval], *, one: bool) -> Domain:
     low, high = min(values), max(values)
     if low > 0 and high / low > _DECADES_FOR_LOG:
         factor = (high / low) ** MARGIN
-        return Domain(low / factor, high * factor, logarithmic=True)
+        return Domain(low / factor, high * factor, logarithmic=True, one=one)
     spare = (high - low or abs(high) or 1.0) * MARGIN
-    return Domain(low - spare, high + spare)
+    return Domain(low - spare, high + spare, one=one)
 
 
 def draw(
@@ -81,7 +83,7 @@ def draw(
     marks.append(
         element("line", x1="0%", x2="100%", y1=middle, y2=middle, class_="rk-axis"),
     )
-    if all(interval.unit == "x" for interval in intervals) and scale.low < 1 < scale.high:
+    if scale.one and scale.low < 1 < scale.high:
         where = f"{scale.share(1.0):.2f}%"
         marks.append(
             element("line", x1=where, x2=where, y1=top - 2, y2=top + height + 2 + 12 * large, class_="rk-one"),
@@ -103,7 +105,8 @@ def draw(
             element("circle", cx=f"{centre:.2f}%", cy=middle, r=6 if large else 4.5, class_="rk-centre"),
         ]
         if large:
-            label = f"{format_quantity(interval)} {format_interval(interval)}"
+            exact = interval.low == interval.high
+            label = format_quantity(interval) + ("" if exact else f" {format_interval(interval)}")
             marks.append(_text(centre, 12, label, "rk-value"))
     if large:
         marks += _ends(bound, scale)

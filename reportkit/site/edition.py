@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reportkit import lanes, records
-from reportkit.claims import Each, Speedup
+from reportkit.claims import SETTING_AXIS, Each, Speedup
 from reportkit.digest import digests
 from reportkit.judge import Criteria, judge, observe
 from reportkit.plan import load_article, sift
@@ -55,6 +55,7 @@ class Timed:
     """A workload's speedup in one lane, with what it is a gain upon."""
 
     claim: str
+    experiment: str
     workload: str
     setting: str | None
     verdict: Verdict
@@ -147,26 +148,31 @@ class Edition:
 
     @functools.cached_property
     def timed(self) -> tuple[Timed, ...]:
-        """Every speedup that a claim of the article asks for and that has an interval, at full scale."""
-        found = []
+        """Every speedup by compiling that a claim of the article asks for and that has an interval, at full scale.
+
+        One that two claims ask for is there once, as the first one's.
+        """
+        compiling = {experiment.id for experiment in self.article.experiments if experiment.kind == "timing"}
+        found: dict[tuple[str, ...], Timed] = {}
         for claim in self.article.checked:
             for verdict in self.of(claim.id):
                 if verdict.scale != "full":
                     continue
                 for part in verdict.parts:
-                    where = _speedup(claim, part)
-                    if where and part.interval:
-                        found.append(
-                            Timed(
-                                claim=claim.id,
-                                workload=where,
-                                setting=part.setting,
-                                verdict=verdict,
-                                part=part,
-                                processes=tuple(self.observed[p] for p in part.files if p in self.observed),
-                            )
-                        )
-        return tuple(found)
+                    asked = _speedup(claim, part)
+                    if asked is None or part.interval is None or asked.base or asked.where.experiment not in compiling:
+                        continue
+                    one = Timed(
+                        claim=claim.id,
+                        experiment=asked.where.experiment,
+                        workload=str(asked.where.axes.get("workload", part.label)),
+                        setting=part.setting or _precision(asked),
+                        verdict=verdict,
+                        part=part,
+                        processes=tuple(self.observed[p] for p in part.files if p in self.observed),
+                    )
+                    found.setdefault(part.files, one)
+        return tuple(found.values())
 
 
 def _middle(found: list[Interval]) -> Interval | None:
@@ -174,12 +180,18 @@ def _middle(found: list[Interval]) -> Interval | None:
     return sorted(found, key=lambda one: one.centre)[(len(found) - 1) // 2] if found else None
 
 
-def _speedup(claim: Claim, part: Part) -> str | None:
-    """Return the workload whose speedup the part is, or None where it is another quantity."""
+def _speedup(claim: Claim, part: Part) -> Speedup | None:
+    """Return the speedup that the part is, or None where it is another quantity."""
     quantity = claim.quantity
     if isinstance(quantity, Each):
         quantity = quantity.parts.get(part.label, quantity)
-    return str(quantity.where.axes.get("workload", part.label)) if isinstance(quantity, Speedup) else None
+    return quantity if isinstance(quantity, Speedup) else None
+
+
+def _precision(asked: Speedup) -> str | None:
+    """Return the precision of the cases themselves, where the claim has no settings."""
+    found = asked.where.axes.get(SETTING_AXIS)
+    return found if isinstance(found, str) else None
 
 
 def _rank(verdict: Verdict) -> tuple[bool, bool, bool, bool, str]:

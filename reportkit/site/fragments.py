@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reportkit import judge, lanes
+from reportkit.claims import Untestable
 from reportkit.judge import REASONS, Interval
 from reportkit.plan import RULER, PlanError, unknown
 from reportkit.quantity import format_seconds
 from reportkit.records import PROTOCOL
-from reportkit.site import charts, lines
+from reportkit.site import charts, lines, naming
 from reportkit.site.edition import DECIDED, Edition, Measured, Timed
 from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, relative, scroll
 from reportkit.site.ruler import RulerPage
@@ -272,7 +273,9 @@ class Fragments:
     def tally(self) -> Html:
         """Return the verdicts on the article's own lane and machines as one bar, each part a link."""
         article = self.edition.article
-        verdicts = [self.edition.headline(claim.id) for claim in article.checked if claim.bound.kind != "shown"]
+        # A control has no verdict; what can't be tested has one.
+        claims = [c for c in article.checked if c.bound.kind != "shown" or isinstance(c.quantity, Untestable)]
+        verdicts = [self.edition.headline(claim.id) for claim in claims]
         counted: dict[Outcome, int] = {}
         local = {verdict.outcome for verdict in verdicts if verdict.local and self.edition.counts(verdict)}
         measured = sum(self.edition.counts(v) and v.outcome in DECIDED for v in verdicts)
@@ -584,10 +587,17 @@ class Fragments:
     def first_call_chart(
         self, files: Sequence[tuple[Stored, str]], title: str, description: str, **details: str
     ) -> Html:
-        """Return a chart of the first calls in these files."""
+        """Return a chart of the first calls in these files; of several experiments, each under its name."""
+        several = len({stored.file.experiment for stored, _ in files}) > 1
         rows: list[charts.Row] = [
             {
-                "row": self._case_name(stored.file.axes),
+                "row": naming.listed(
+                    self.texts,
+                    [
+                        self._case_name(stored.file.axes),
+                        *([self.texts.name("experiment", stored.file.experiment)] if several else []),
+                    ],
+                ),
                 "cache": cache,
                 "process": str(stored.file.axes.get("process", stored.file.case)),
                 "time": sample,
@@ -738,9 +748,15 @@ class Fragments:
         return link(escape(self._timed_name(one)), self.at, f"claims/{one.claim}.md")
 
     def _timed_name(self, one: Timed, between: str = "aside") -> str:
+        """Return workload and precision, and the experiment of a speedup that these do not tell from another's."""
         named = self.texts.name("workload", one.workload)
-        setting = self.texts.name("precision", one.setting) if one.setting else ""
-        return self.texts(f"list.{between}", first=named, second=setting) if setting else named
+        alike = [
+            other for other in self.edition.timed if (other.workload, other.setting) == (one.workload, one.setting)
+        ]
+        words = [self.texts.name("precision", one.setting)] if one.setting else []
+        if len({other.experiment for other in alike}) > 1:
+            words.append(self.texts.name("experiment", one.experiment))
+        return self.texts(f"list.{between}", first=named, second=naming.listed(self.texts, words)) if words else named
 
     def _row_name(self, one: Timed) -> str:
         return self._timed_name(one, "comma")
@@ -751,7 +767,7 @@ class Fragments:
         return str((environment and environment.gpu) or one.verdict.machine)
 
     def _case_name(self, axes: Mapping[str, object]) -> str:
-        return lines.listed(
+        return naming.listed(
             self.texts, [self.texts.name(axis, axes[axis]) for axis in ("workload", "precision") if axis in axes]
         )
 

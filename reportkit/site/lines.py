@@ -5,22 +5,24 @@ Home, sections, ledger and claim pages are made of these, so that a verdict read
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from reportkit.claims import SETTING_AXIS, Each, Fact, FirstCall, Ratio, Speedup, Spread
+from reportkit.claims import SETTING_AXIS, TRUTHS, Each, Untestable, leaves
+from reportkit.judge import unit_of
 from reportkit.plan import RULER
 from reportkit.quantity import format_bound, format_interval, format_quantity, format_share
 from reportkit.site.drawing import Domain, domain, draw
 from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, put
+from reportkit.site.naming import listed, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reportkit.claims import Claim, Quantity, Where
+    from reportkit.claims import Claim, Metric, Quantity
     from reportkit.judge import Interval, Outcome, Part, Reason, Verdict
     from reportkit.plan import Section
+    from reportkit.records import Unit
     from reportkit.site.edition import Edition
     from reportkit.site.texts import Texts
 
@@ -37,6 +39,7 @@ SIGNS: Mapping[Outcome, str] = {
 _OUTCOME = "OUTCOME"
 _LETTER = 9
 """Pixels that a letter beside a square takes at most."""
+_TIMES = ("_call", "_compile", "_gpu", "_wall", "_busy")
 _NARROW = 330
 """Pixels that a phone leaves for a drawing."""
 _SHARES = ("noise", "ceiling", "dropped", "by", "allowed")
@@ -60,6 +63,7 @@ def mark(word: str, outcome: Outcome, *, large: bool = False) -> Html:
 def flags(texts: Texts, verdict: Verdict) -> Html:
     """Return what a reader must know before believing a verdict: smoke, local, contributed, stale, dirty, failed."""
     measured = verdict.outcome != "not-measured" or bool(verdict.files) or any(part.files for part in verdict.parts)
+    measured &= verdict.outcome != "not-testable"  # It rests on no file; some are shown beside it.
     found = [
         name
         for name, holds in (
@@ -90,7 +94,7 @@ def value(texts: Texts, thing: Verdict | Part, claim: Claim | None = None) -> Ht
         return join([_setting(texts, part) for part in apart])
     seen = intervals(thing)
     if seen:
-        called = short(texts, claim.quantity) if claim else ""
+        called = short(texts, _asked(claim, thing)) if claim else ""
         of = decider(texts, thing)
         return join(
             [
@@ -139,16 +143,23 @@ def intervals(thing: Verdict | Part) -> tuple[Interval, ...]:
 
 def decider(texts: Texts, thing: Verdict | Part) -> str:
     """Return what the part is called whose interval stands for a verdict of several parts, else nothing."""
-    parts: tuple[Part, ...] = getattr(thing, "parts", ())
-    if len(parts) < 2 or thing.interval is None:  # noqa: PLR2004 -- one part is the whole
-        return ""
-    found = next((part for part in parts if part.interval == thing.interval), None)
+    found = _deciding(thing)
     return listed(texts, names(texts, found)) if found else ""
 
 
-def listed(texts: Texts, words: list[str], between: str = "comma") -> str:
-    """Return words one after another with the language's comma, or its semicolon, between them."""
-    return functools.reduce(lambda first, second: texts(f"list.{between}", first=first, second=second), words or [""])
+def _deciding(thing: Verdict | Part) -> Part | None:
+    parts: tuple[Part, ...] = getattr(thing, "parts", ())
+    if len(parts) < 2 or thing.interval is None:  # noqa: PLR2004 -- one part is the whole
+        return None
+    return next((part for part in parts if part.interval == thing.interval), None)
+
+
+def _asked(claim: Claim, thing: Verdict | Part) -> Quantity:
+    """Return the quantity whose figure stands for a verdict or a part of it."""
+    if not isinstance(claim.quantity, Each):
+        return claim.quantity
+    label = getattr(thing, "label", None) or getattr(_deciding(thing), "label", None)
+    return claim.quantity.parts.get(label or "", next(iter(claim.quantity.parts.values())))
 
 
 def names(texts: Texts, part: Part) -> list[str]:
@@ -158,19 +169,23 @@ def names(texts: Texts, part: Part) -> list[str]:
 
 
 def number(interval: Interval) -> Html:
-    """Return a centre with its interval in brackets."""
+    """Return a centre with its interval in brackets; what is exact has none."""
     return element(
         "span",
         element("strong", escape(format_quantity(interval))),
-        escape(" "),
-        element("span", escape(format_interval(interval)), class_="rk-ends"),
+        *(
+            []
+            if interval.low == interval.high
+            else [escape(" "), element("span", escape(format_interval(interval)), class_="rk-ends")]
+        ),
         class_="rk-figure",
     )
 
 
 def figured(interval: Interval) -> str:
     """Return a centre and its interval as text that no line break parts."""
-    return f"{format_quantity(interval)} {format_interval(interval)}".replace(" ", "\u00a0")
+    ends = "" if interval.low == interval.high else f" {format_interval(interval)}"
+    return f"{format_quantity(interval)}{ends}".replace(" ", "\u00a0")
 
 
 def facts(thing: Verdict | Part) -> tuple[int, int]:
@@ -182,15 +197,30 @@ def facts(thing: Verdict | Part) -> tuple[int, int]:
 
 def bound(texts: Texts, claim: Claim) -> str:
     """Return a claim's bound in words."""
+    if isinstance(claim.quantity, Untestable):
+        return texts("bound.untestable")
     words = {key.removeprefix("bound."): text for key, text in texts.labels.items() if key.startswith("bound.")}
     return format_bound(claim.bound, unit(claim.quantity), words)
 
 
-def unit(quantity: Quantity) -> Literal["s", "x"]:
-    """Return the unit of a quantity: seconds for a level of time, else a ratio."""
+def unit(quantity: Quantity) -> Unit | Literal["x"]:
+    """Return the unit of a quantity: seconds for a level of time, else a ratio; a metric's by its name."""
     if isinstance(quantity, Each):
         return unit(next(iter(quantity.parts.values())))
-    return "s" if isinstance(quantity, FirstCall) else "x"
+    return "x" if isinstance(quantity, (*TRUTHS, Untestable)) else unit_of(quantity, _usual_unit)
+
+
+def _usual_unit(metric: Metric) -> Unit:
+    """Return the unit that a metric of that name has, for what is said of it before any file tells."""
+    if metric.name.startswith("memory."):
+        return "B"
+    endings: tuple[tuple[str, Unit], ...] = (("_energy", "J"), *((end, "s") for end in _TIMES))
+    return next((its for ending, its in endings if metric.name.endswith(ending)), "1")
+
+
+def truth(claim: Claim) -> bool:
+    """Whether a claim is of something that holds or does not, and is drawn as squares."""
+    return isinstance(leaves(claim.quantity)[0], TRUTHS)
 
 
 def why(texts: Texts, claim: Claim, thing: Verdict | Part) -> Html:
@@ -243,18 +273,22 @@ def _sentence(texts: Texts, claim: Claim, verdict: Verdict, on_number: str) -> H
         "machine": verdict.machine or "",
         "bound": bound(texts, claim),
     }
+    if verdict.outcome == "not-testable":
+        return prose(texts("verdict.untestable", **details))
     if verdict.machine is None:
         return prose(texts("verdict.unmeasured", **details))
     seen = intervals(verdict)
     apart = disagreeing(verdict)
-    if not seen:
+    if not seen or truth(claim):
         return prose(texts("verdict.on-fact" if facts(verdict)[1] else "verdict.undecided", **details))
     if apart:
         figure = listed(texts, [_setting_words(texts, part) for part in apart], "semicolon")
     else:
-        called, of = short(texts, claim.quantity), decider(texts, verdict)
+        called, of = short(texts, _asked(claim, verdict)), decider(texts, verdict)
         figure = (f"{called} " if called else "") + figured(seen[0])
         figure = texts("list.aside", first=figure, second=of) if of else figure
+    if claim.bound.kind == "shown":
+        on_number = "verdict.on-control"
     return prose(texts(on_number, value=figure, **details))
 
 
@@ -273,15 +307,18 @@ def scale_of(edition: Edition, claim: Claim) -> Domain:
         for interval in (verdict.interval, *(part.interval for part in verdict.parts))
         if interval
     ]
-    return domain(claim.bound, seen, one=unit(claim.quantity) == "x")
+    one = all(interval.unit == "x" for interval in seen) if seen else unit(claim.quantity) == "x"
+    return domain(claim.bound, seen, one=one)
 
 
 def drawing(
     texts: Texts, claim: Claim, thing: Verdict | Part, scale: Domain, size: Literal["small", "large"] = "small"
 ) -> Html:
-    """Return the drawing of a verdict or one part of it; for findings, a square for each."""
+    """Return the drawing of a verdict or one part of it: for findings a square for each, for the untestable nothing."""
     outcome = texts(f"outcome.{thing.outcome}")
-    if claim.bound.kind != "true":
+    if isinstance(claim.quantity, Untestable):
+        return NOTHING
+    if not truth(claim):
         shown = intervals(thing)
         figure = " / ".join(figured(one) for one in shown)
         words = "drawing.measured" if shown else "drawing.unmeasured"
@@ -362,50 +399,11 @@ def part_name(texts: Texts, claim: Claim, part: Part) -> str:
     return listed(texts, named)
 
 
-def quantity(texts: Texts, asked: Quantity) -> str:
-    """Return in words how a claim is measured."""
-    if isinstance(asked, Each):
-        part = next(iter(asked.parts.values()))
-        every = listed(texts, [texts.called(label) for label in asked.parts])
-        return texts("quantity.each", part=quantity(texts, part), labels=every)
-    if isinstance(asked, Ratio):
-        over, under = (_side(texts, side.where, asked) for side in (asked.over, asked.under))
-        return texts("quantity.ratio-of-first-call", over=over, under=under)
-    for kind, key in ((Speedup, "speedup"), (FirstCall, "first-call"), (Spread, "spread"), (Fact, "fact")):
-        if isinstance(asked, kind):
-            return texts(f"quantity.{key}")
-    message = f"no words for the quantity {asked!r}"
-    raise TypeError(message)
-
-
-def short(texts: Texts, asked: Quantity) -> str:
-    """Return what a figure is called where it stands alone; nothing for a speedup, which needs no name."""
-    if isinstance(asked, Each):
-        return short(texts, next(iter(asked.parts.values())))
-    if isinstance(asked, Ratio):
-        over, under = (_side(texts, side.where, asked) for side in (asked.over, asked.under))
-        return texts("short.ratio-of-first-call", over=over, under=under)
-    for kind, key in ((FirstCall, "first-call"), (Spread, "spread")):
-        if isinstance(asked, kind):
-            return texts(f"short.{key}")
-    return ""
-
-
 def legend(texts: Texts, claims: Iterable[Claim]) -> Html:
     """Return the sentences that explain what is drawn for these claims: intervals, squares or both."""
-    kinds = {claim.bound.kind == "true" for claim in claims}
+    kinds = {truth(claim) for claim in claims if not isinstance(claim.quantity, Untestable)}
     keys = [key for key, squares in (("drawing.legend", False), ("drawing.legend-squares", True)) if squares in kinds]
     return prose(" ".join(texts(key) for key in keys))
-
-
-def _side(texts: Texts, where: Where, whole: Ratio) -> str:
-    """Return what distinguishes one side of a ratio: its workload, or the caches it starts on."""
-    other = whole.under.where if where is whole.over.where else whole.over.where
-    if where.axes.get("workload") != other.axes.get("workload"):
-        return texts.name("workload", where.axes["workload"])
-    process = where.axes.get("process", "")
-    first = str(process[0] if isinstance(process, tuple) else process)
-    return texts("quantity.warm" if first.startswith("warm") else "quantity.cold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,14 +420,12 @@ class Line:
         verdict = self.edition.headline(claim.id)
         text = self.texts.claims[claim.id]
         checked = claim in self.edition.article.checked
-        figures = [
-            value(self.texts, verdict, claim),
-            prose(self.texts("verdict.claimed" if checked else "verdict.held-to", bound=bound(self.texts, claim))),
-        ]
-        if claim.bound.kind == "true":
-            figures.pop()
-        place = verdict.lane if verdict.machine is None else f"{verdict.lane}, {verdict.machine}"
-        figures.append(escape(place))
+        figures = [value(self.texts, verdict, claim)]
+        if claim.bound.kind not in {"true", "shown"}:
+            key = "verdict.claimed" if checked else "verdict.held-to"
+            figures.append(prose(self.texts(key, bound=bound(self.texts, claim))))
+        if not isinstance(claim.quantity, Untestable):
+            figures.append(escape(verdict.lane if verdict.machine is None else f"{verdict.lane}, {verdict.machine}"))
         return element(
             "li",
             element(

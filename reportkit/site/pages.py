@@ -9,23 +9,24 @@ import json
 import re
 import statistics
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from reportkit.claims import Each, Fact, FirstCall, Ratio, Speedup, Spread
-from reportkit.judge import Interval
+from reportkit.claims import Fact, FirstCall, Metric, Side, Speedup, Spread, Untestable, Works, leaves
+from reportkit.judge import Interval, does_not_work, resolved
 from reportkit.plan import RULER
 from reportkit.quantity import format_quantity, format_seconds, format_share
-from reportkit.site import charts, lines
+from reportkit.records import Finding
+from reportkit.site import charts, lines, naming
 from reportkit.site.fragments import FIRST_CALL, LOADING, Fragments
 from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, relative, scroll
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from reportkit.claims import Claim
     from reportkit.judge import Verdict
     from reportkit.plan import Section
-    from reportkit.records import CaseFile, Stored
+    from reportkit.records import CaseFile, Scalar, Stored, Unit
     from reportkit.site.edition import Edition
     from reportkit.site.texts import Texts
 
@@ -38,7 +39,12 @@ _SHORT = 200
 _FILE_FIGURES = ("claim.eager", "claim.compiled", "claim.speedup", "claim.first", "claim.loading")
 _PASSES = ("claim.launches", "claim.busy", "claim.allocated", "claim.reserved", "claim.energy")
 """What few files have: a column is there only where one does."""
+_METRIC = "metric."
+"""Begins the key of a column for a metric that a claim is about and that has none yet."""
 _FIGURES = ("ledger.value", "ledger.bound", *_FILE_FIGURES, *_PASSES)
+_IN_A_COLUMN = re.compile(r"(eager|compiled)_(gpu|wall|busy|energy)|first_call|inductor_import|(launches|memory)\..*")
+_BREAKS = "graph-breaks"
+"""The finding of a compiled case that says why its graphs broke."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,14 +216,14 @@ class _ClaimPage:
         )
         blocks: list[tuple[str | None, list[Html]]] = [
             (None, [self._lead(verdict)]),
-            ("lanes", [self._lanes()]),
+            ("lanes", [] if isinstance(self.claim.quantity, Untestable) else [self._lanes()]),
             ("reading", [self._reading()]),
             ("precision" if self.claim.settings else "parts", self._parts(verdict)),
             ("samples", self._samples(verdict)),
             ("evidence", self._evidence()),
             ("files", self._files()),
             ("environment", self._environments()),
-            ("repeat", [self._repeat()]),
+            ("repeat", [self._repeat()] if self.claim.quantity.cases() else []),
         ]
         written = [_head(statement, heading, ("navigation",))]
         for key, found in blocks:
@@ -271,7 +277,7 @@ class _ClaimPage:
 
     def _seen(self, verdict: Verdict) -> Html:
         """Return what a refuted finding shows for it in one line: the error it met, else its first observation."""
-        wanted = {quantity.finding for quantity in _simple(self.claim) if isinstance(quantity, Fact)}
+        wanted = {leaf.finding for leaf in leaves(self.claim.quantity) if isinstance(leaf, Fact)}
         refuted = [path for part in verdict.parts if part.outcome == "refuted" for path in part.files]
         paths = dict.fromkeys(refuted or verdict.files)
         files = [self.edition.by_path[path].file for path in paths if path in self.edition.by_path]
@@ -300,7 +306,8 @@ class _ClaimPage:
         scale = lines.scale_of(self.edition, self.claim)
         rows = []
         for verdict in self.edition.shown(self.claim.id):
-            missing = verdict.lane if verdict.machine is None and verdict.reason.code != "see-lane" else None
+            elsewhere = verdict.reason.code in {"see-lane", "not-testable"}
+            missing = verdict.lane if verdict.machine is None and not elsewhere else None
             if verdict.reason.code == "baseline-lane-missing":
                 missing = str(verdict.reason.details["lane"])
             command = f'nox -s "experiments({missing})" -- {self.claim.id}'
@@ -330,10 +337,11 @@ class _ClaimPage:
         entries = [
             ("claim.reading-text", prose(text.reading)),
             ("claim.source", prose(text.source)),
-            ("claim.quantity", prose(lines.quantity(self.texts, self.claim.quantity))),
+            ("claim.quantity", prose(naming.quantity(self.texts, self.claim.quantity))),
             ("claim.bound", prose(lines.bound(self.texts, self.claim))),
-            ("claim.on", prose(self.texts(f"claim.on-{self.claim.on}"))),
         ]
+        if not isinstance(self.claim.quantity, Untestable):
+            entries.append(("claim.on", prose(self.texts(f"claim.on-{self.claim.on}"))))
         if self.claim.lane:
             entries.append(("claim.lane", prose(self.texts("claim.lane-only", lane=self.claim.lane))))
         return element(
@@ -362,17 +370,40 @@ class _ClaimPage:
         return [self._table(head, rows, "rk-parts")]
 
     def _samples(self, verdict: Verdict) -> list[Html]:
-        """Return the samples behind the headline: both sides of each case, or the first calls."""
+        """Return the samples behind the headline: both sides of each case, a chart a workload; and the first calls."""
         files = [self.edition.by_path[path] for path in verdict.files if path in self.edition.by_path]
-        kinds = {type(quantity) for quantity in _simple(self.claim)}
-        if kinds & {Speedup, Spread}:
-            return self._strips(files)
-        if FirstCall in kinds:
+        asked = leaves(self.claim.quantity)
+        found: list[Html] = []
+        if any(isinstance(leaf, Speedup | Spread | Side) or _steady(leaf) for leaf in asked):
+            groups: dict[tuple[str, str], list[Stored]] = {}
+            for stored in files:
+                place = stored.file.experiment, str(stored.file.axes.get("workload", ""))
+                groups.setdefault(place, []).append(stored)
+            charted = {place: rows for place, group in groups.items() if (rows := self._strip_rows(group))}
+            found += [
+                self._strips(*rows, number, self._group(place, list(charted)))
+                for number, (place, rows) in enumerate(charted.items())
+            ]
+        if any(isinstance(leaf, FirstCall) for leaf in asked):
             caches = {case.name: case.cache for e in self.edition.article.experiments for case in e.cases}
-            timed = [(stored, caches[stored.file.case]) for stored in files if FIRST_CALL in stored.file.measurements]
+            timed = [
+                (stored, "warm" if cache == "warm" else "cold")
+                for stored in files
+                if FIRST_CALL in stored.file.measurements
+                # At smoke scale shared caches are those of the section, neither empty nor one's own.
+                and ((cache := caches[stored.file.case]) != "shared" or stored.file.scale == "full")
+            ]
             chart = Fragments(self.edition, self.texts, self.at).first_call_chart
-            return [chart(timed, "claim.first-title", "claim.first-description")] if timed else []
-        return []
+            found += [chart(timed, "claim.first-title", "claim.first-description")] if timed else []
+        return found
+
+    def _group(self, place: tuple[str, str], among: Sequence[tuple[str, str]]) -> str:
+        """Return what a chart of several is of: the workload, and the experiment where that tells two apart."""
+        experiment, workload = place
+        alike = sum(other == workload for _, other in among)
+        words = [self.texts.name("workload", workload)] if workload else []
+        words += [self.texts.name("experiment", experiment)] if alike > 1 or not workload else []
+        return naming.listed(self.texts, words) if len(among) > 1 else ""
 
     def _time(self, stored: Stored, side: str, samples: list[float]) -> str:
         """Return the median of all of a side's samples, written as in the table of case files."""
@@ -380,7 +411,8 @@ class _ClaimPage:
         interval = (seen.eager if side == "eager" else seen.compiled) if seen else None
         return format_seconds(interval) if interval else _median(samples)
 
-    def _strips(self, files: list[Stored]) -> list[Html]:
+    def _strip_rows(self, files: list[Stored]) -> tuple[list[charts.Row], dict[tuple[str, str], str]] | None:
+        """Return the points of a chart of samples, and the medians by row and side; None where nothing was timed."""
         rows: list[charts.Row] = []
         medians: dict[tuple[str, str], str] = {}
         for stored in files:
@@ -389,23 +421,26 @@ class _ClaimPage:
             for side in ("eager", "compiled"):
                 if f"{side}_{clock}" in measurements:
                     axes = stored.file.axes.items()
-                    name = lines.listed(
-                        self.texts, [self.texts.name(axis, value) for axis, value in axes if axis != "workload"]
+                    words = [naming.on_axis(self.texts, axis, value) for axis, value in axes if axis != "workload"]
+                    name = naming.listed(self.texts, words) or self.texts.name(
+                        "workload", stored.file.axes.get("workload", stored.file.case)
                     )
                     medians[name, side] = self._time(stored, side, measurements[f"{side}_{clock}"].samples)
                     rows += [
                         {"row": name, "side": side, "time": sample}
                         for sample in charts.thinned(measurements[f"{side}_{clock}"].samples)
                     ]
-        if not rows:
-            return []
+        return (rows, medians) if rows else None
+
+    def _strips(self, rows: list[charts.Row], medians: dict[tuple[str, str], str], number: int, of: str) -> Html:
+        """Return the chart of those; `of` is what it shows where there are several."""
         longest = max(float(row["time"]) for row in rows)
         factor, unit = (1.0, "s") if longest >= 1 else (1e-3, "ms")
         words = {key: self.texts(f"chart.{key}") for key in ("eager", "compiled", "side")}
         words |= {"x": self.texts("chart.time"), "rows": self.texts("chart.process")}
         chart = charts.Chart(
-            id="samples",
-            title=self.texts("claim.samples-title"),
+            id=f"samples-{number}" if number else "samples",
+            title=naming.listed(self.texts, [self.texts("claim.samples-title"), *([of] if of else [])]),
             description=self.texts("claim.samples-description"),
             spec=charts.strips(
                 [{**row, "time": float(f"{float(row['time']) / factor:.5g}")} for row in rows], words, unit
@@ -428,23 +463,20 @@ class _ClaimPage:
             ),
             note=self.texts("claim.samples-note", most=charts.MOST_POINTS),
         )
-        return [charts.figure(chart, self.texts("chart.data"))]
+        return charts.figure(chart, self.texts("chart.data"))
 
     def _evidence(self) -> list[Html]:
         """Return what each finding rests on, observation by observation."""
-        wanted = {quantity.finding for quantity in _simple(self.claim) if isinstance(quantity, Fact)}
         rows: list[tuple[CaseFile, Html]] = []
         for stored in self._all_files():
-            for name, finding in stored.file.findings.items():
-                if name not in wanted:
-                    continue
+            for name, found in self._findings(stored.file).items():
                 shown = join(
                     [
                         element("li", escape(key), escape(": "), element("code", escape(_scalar(observed))))
-                        for key, observed in finding.evidence.items()
+                        for key, observed in found.evidence.items()
                     ]
                 )
-                holds = self.texts("claim.held" if finding.holds else "claim.not-held")
+                holds = self.texts("claim.held" if found.holds else "claim.not-held")
                 row = element(
                     "tr",
                     element("th", element("code", escape(stored.file.case)), scope="row"),
@@ -454,16 +486,45 @@ class _ClaimPage:
                 rows.append((stored.file, row))
         return self._by_place(("claim.case", "claim.looked-at", "claim.found"), rows, "rk-evidence")
 
+    def _findings(self, file: CaseFile) -> dict[str, Finding]:
+        """Return the findings of a file that the claim is about; of a case that must work, what that rests on.
+
+        Beside a number that an experiment of facts made, and a claim that can't be tested, all of them are shown.
+        """
+        asked = leaves(self.claim.quantity)
+        kind = self.edition.article.experiment(file.experiment).kind
+        if any(isinstance(leaf, Untestable) or (isinstance(leaf, Metric) and kind == "fact") for leaf in asked):
+            return file.findings
+        wanted = {leaf.finding for leaf in asked if isinstance(leaf, Fact)}
+        works = [leaf for leaf in asked if isinstance(leaf, Works)]
+        found = {name: one for name, one in file.findings.items() if name in wanted or (works and name == _BREAKS)}
+        if works and file.correctness is not None:
+            seen: dict[str, Scalar | None] = {
+                "graphs": file.counters.get("unique_graphs"),
+                "breaks": file.counters.get("graph_breaks"),
+                "right": file.correctness.right,
+                "eager-error": file.correctness.eager_error,
+                "compiled-error": file.correctness.compiled_error,
+            }
+            holds = all(does_not_work(file, leaf) is None for leaf in works)
+            evidence = {self.texts(f"claim.{key}"): value for key, value in seen.items()}
+            found = {self.texts("claim.works"): Finding(holds=holds, evidence=evidence), **found}
+        return found
+
     def _files(self) -> list[Html]:
         """Return every case file behind any verdict on the claim, with its figures and a link to it raw."""
         files = self._all_files()
         if not files:
             return [element("p", prose(self.texts("claim.no-files")), class_="rk-none")]
         rows = [(stored, self._file_figures(stored)) for stored in files]
-        used = [key for key in (*_FILE_FIGURES, *_PASSES) if any(figures[key] for _, figures in rows)]
+        asked = [f"{_METRIC}{name}" for name in _metrics(self.claim) if not _IN_A_COLUMN.fullmatch(name)]
+        used = [key for key in (*_FILE_FIGURES, *asked, *_PASSES) if any(figures.get(key) for _, figures in rows)]
         tables = self._by_place(
             ("claim.case", "claim.date", *used, "claim.raw"),
-            [(stored.file, self._file_row(stored, [figures[key] for key in used])) for stored, figures in rows],
+            [
+                (stored.file, self._file_row(stored, [figures.get(key, NOTHING) for key in used]))
+                for stored, figures in rows
+            ],
             "rk-files",
         )
         broken = [self._broken(stored) for stored in files if stored.file.status != "complete"]
@@ -498,7 +559,7 @@ class _ClaimPage:
         intervals = (seen.eager, seen.compiled, seen.speedup) if seen else (None, None, None)
         figures = [lines.number(interval) if interval else NOTHING for interval in intervals]
         figures += [escape(_median(call.samples)) if call else NOTHING for call in calls]
-        return dict(zip(_FILE_FIGURES, figures, strict=True)) | _passes(stored.file)
+        return dict(zip(_FILE_FIGURES, figures, strict=True)) | _passes(stored.file) | _asked(stored.file, self.claim)
 
     def _file_row(self, stored: Stored, figures: list[Html]) -> Html:
         file = stored.file
@@ -649,17 +710,31 @@ class _ClaimPage:
 
 def _column(texts: Texts, key: str) -> Html:
     """Return the head of a column, aligned as its figures are."""
-    figures = key in _FIGURES
-    return element("th", prose(texts(key)), scope="col", class_="rk-number" if figures else None)
+    figures = key in _FIGURES or key.startswith(_METRIC)
+    title = naming.metric(texts, key.removeprefix(_METRIC)) if key.startswith(_METRIC) else texts(key)
+    return element("th", prose(title), scope="col", class_="rk-number" if figures else None)
 
 
-def _simple(claim: Claim) -> list[Speedup | FirstCall | Spread | Fact]:
-    """Return the quantities a claim is made of, down to those that are no longer made of others."""
-    quantity = claim.quantity
-    found: list[Speedup | FirstCall | Spread | Fact] = []
-    for part in quantity.parts.values() if isinstance(quantity, Each) else (quantity,):
-        found += [part.over, part.under] if isinstance(part, Ratio) else [part]
-    return found
+def _steady(leaf: object) -> bool:
+    """Whether a metric is of samples in steady state."""
+    return isinstance(leaf, Metric) and leaf.name.endswith(("_gpu", "_wall"))
+
+
+def _metrics(claim: Claim) -> list[str]:
+    """Return the metrics that a claim asks for by name, each once."""
+    asked = [leaf for leaf in leaves(claim.quantity) if isinstance(leaf, Metric | FirstCall)]
+    names = [(leaf.name, None) if isinstance(leaf, Metric) else (leaf.metric, leaf.of) for leaf in asked]
+    return list(dict.fromkeys(name for both in names for name in both if name))
+
+
+def _asked(file: CaseFile, claim: Claim) -> dict[str, Html]:
+    """Return the middle of each metric that a claim asks for by name, by its column, as far as the file has it."""
+    found = {name: resolved(file, name) for name in _metrics(claim)}
+    return {
+        f"{_METRIC}{name}": escape(_amount(statistics.median(one.samples), one.unit))
+        for name, one in found.items()
+        if one is not None
+    }
 
 
 def _passes(file: CaseFile) -> dict[str, Html]:
@@ -679,7 +754,7 @@ def _passes(file: CaseFile) -> dict[str, Html]:
     }
 
 
-def _amount(value: float | None, unit: Literal["B", "J", "1"]) -> str:
+def _amount(value: float | None, unit: Unit) -> str:
     return "" if value is None else format_quantity(Interval(low=value, centre=value, high=value, unit=unit))
 
 

@@ -16,7 +16,7 @@ from reportkit.claims import Each, Fact, Speedup
 from reportkit.judge import Interval
 from reportkit.plan import REFUSED
 from reportkit.quantity import format_number, format_ratio, format_seconds, format_share
-from reportkit.site import charts, lines
+from reportkit.site import charts, lines, naming
 from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, prose, scroll
 from reportkit.site.texts import LANGUAGES
 
@@ -70,7 +70,7 @@ class RulerPage:
         else:
             parts = (("goals.missed", missed), ("goals.fell", list(dict.fromkeys(fell))), ("goals.open", unknown))
             said = [
-                fill(self.texts.labels[key], goals=lines.listed(self.texts, names, "semicolon"))
+                fill(self.texts.labels[key], goals=naming.listed(self.texts, names, "semicolon"))
                 for key, names in parts
                 if names
             ]
@@ -87,7 +87,7 @@ class RulerPage:
             if len(lost) < len(bench.cases):
                 axis = list(bench.cases[0].axes)[-1]
                 names = list(dict.fromkeys(self.texts.name(axis, case.axes[axis]) for case in lost))
-                details = {"axis": self.texts(f"ruler.{axis}-axis"), "names": lines.listed(self.texts, names)}
+                details = {"axis": self.texts(f"ruler.{axis}-axis"), "names": naming.listed(self.texts, names)}
                 untried += [self.texts("goals.untried", **details)] if names else []
         return untried
 
@@ -101,7 +101,7 @@ class RulerPage:
     def _missed(self, place: Measured, goal: Goal) -> str:
         where = [place.lane, place.machine, *([self.texts("flag.smoke")] if place.scale == "smoke" else [])]
         details = {"goal": self._goal_name(goal), "value": _goal_value(goal), "wanted": self._wanted(goal)}
-        return self.texts("goals.one-missed", place=lines.listed(self.texts, where), **details)
+        return self.texts("goals.one-missed", place=naming.listed(self.texts, where), **details)
 
     def _goal_name(self, goal: Goal) -> str:
         kind, _, which = goal.id.partition("-")
@@ -314,7 +314,7 @@ class RulerPage:
             self.texts("verdict.named", name=self.texts(f"flag.{flag}"), value=self.texts(f"flag.{flag}-means"))
             for flag in _flags(place)
         ]
-        return f" {lines.listed(self.texts, named, 'semicolon')}" if named else ""
+        return f" {naming.listed(self.texts, named, 'semicolon')}" if named else ""
 
     def _timer(self, name: str) -> str:
         """Return what a timer is called; one that nobody knows by its own name."""

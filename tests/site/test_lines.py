@@ -10,7 +10,7 @@ import pytest
 
 from experiments import ARTICLE
 from reportkit.judge import Criteria, Interval, Outcome, Part, Reason, Verdict
-from reportkit.site import lines, texts
+from reportkit.site import lines, naming, texts
 from reportkit.site.edition import Edition
 from tests.site.conftest import HOSTILE, ROOT
 
@@ -134,6 +134,7 @@ def test_what_disagrees_is_drawn_twice() -> None:
         ({"contributed": True}, {"contributed"}),
         ({"reason": Reason(code="stale", details={"case": "c", "differs": "digest"})}, {"stale"}),
         ({"outcome": "not-measured", "scale": "smoke", "files": ()}, set()),
+        ({"outcome": "not-testable", "scale": "smoke", "local": True}, set()),
         ({"outcome": "not-measured", "scale": "smoke", "local": True}, {"smoke", "local"}),
         ({}, set()),
     ],
@@ -201,7 +202,7 @@ def test_a_refuted_setting_is_not_hidden_by_an_undecided_one() -> None:
 @pytest.mark.parametrize(
     ("claim", "called"),
     [
-        ("resnet50-stable", "largest over smallest"),
+        ("resnet50-stable", "largest speedup over smallest"),
         ("bert-compile-costly", "first call, BERT-base over ResNet-50:"),
         ("cache-saves-time", "first call, warm caches over empty caches:"),
         ("table-bert", ""),
@@ -209,7 +210,7 @@ def test_a_refuted_setting_is_not_hidden_by_an_undecided_one() -> None:
 )
 def test_a_figure_that_is_no_speedup_has_its_name(claim: str, called: str) -> None:
     asked = next(one for one in ARTICLE.claims if one.id == claim)
-    assert lines.short(LANGUAGES["en"], asked.quantity) == called
+    assert naming.short(LANGUAGES["en"], asked.quantity) == called
 
 
 def test_a_legend_explains_what_is_drawn_and_no_more() -> None:
