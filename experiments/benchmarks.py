@@ -72,7 +72,7 @@ def prepare(case: Case, here: Here) -> Sides:
         compiled=workloads.quiet(compiled, inputs),
         reference=reference,
         tolerance=tolerance,
-        inputs=tuple(tensor for tensor in inputs if tensor.is_floating_point()),
+        inputs=inputs,
     )
 
 

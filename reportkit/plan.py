@@ -95,11 +95,15 @@ class Sides:
 
     A side is a call without arguments that returns tensors (or nested tuples, lists, dicts of
     them). `reference` computes the same outputs by an fp64 copy, or is None where none can run.
-    `tolerance` is absolute and relative, as in PyTorch's benchmark suite. `inputs` are the floating-point
-    tensors that both calls read: after timing they are changed in place, and both sides must follow.
+    `tolerance` is absolute and relative, as in PyTorch's benchmark suite. `inputs` are the tensors that both
+    calls read: after timing they are changed in place, and both sides must follow. Numbers are turned round and
+    negated, indices and masks rolled along their last dimension; a mask of ones stays what it is, which does no harm.
     `check` is what is compared in place of the timed calls, where those change their state (training) or end in
     tokens: both sides and the reference of something that can be compared, such as loss and gradients from
-    the starting state, or logits of given tokens. It runs before the timed calls and leaves the state as it was.
+    the starting state, or logits of given tokens. Its calls return the same each time that they are called. They run
+    after the timed first calls, since what they compile would make those shorter, and before steady state; so what
+    the timed calls change they have copies of, made when first called, so that peak memory goes without. What they
+    compile is in no count of the case.
     """
 
     eager: Callable[[], Any]

@@ -56,6 +56,9 @@ def article(*sections: Section) -> Article:
         ((case(cache="warm", follows="e.nowhere"),), "a warm case follows"),
         ((case(cache="warm", follows="e.a"),), "a warm case follows a cold one"),
         ((case(cache="warm", follows="e.b"), case("b")), "a warm case follows a cold one"),
+        ((case(scales=()),), "measured at scales"),
+        ((case(cache="warm", follows="e.b"), case("b", cache="cold", scales=("full",))), "not at all of them"),
+        ((case(cache="warm", follows="e.b", scales=("smoke",)), case("b", cache="cold", scales=("full",))), "follows"),
         ((case(cost={"full": 1}),), "cost"),
         ((case(cost={"full": 1, "smoke": 0}),), "cost"),
     ],
@@ -67,6 +70,7 @@ def test_an_experiment_that_makes_no_sense_is_refused(cases: tuple[Case, ...], w
 
 def test_a_warm_case_follows_a_cold_one() -> None:
     assert experiment(case(cache="warm", follows="e.b"), case("b", cache="cold")).cases
+    assert experiment(case(cache="warm", follows="e.b", scales=("full",)), case("b", cache="cold")).cases
 
 
 def test_an_article_without_doubles_and_without_claims_that_rest_on_nothing() -> None:

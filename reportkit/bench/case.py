@@ -12,18 +12,26 @@ from time import perf_counter  # Bound now: a workload may put something else in
 from typing import TYPE_CHECKING
 
 from reportkit.bench import counters, passes, timing
-from reportkit.bench.correctness import compare, follows, kept, on_host, random_state, reset_random, still
+from reportkit.bench.correctness import alike, compare, follows, kept, on_host, random_state, reset_random, still
 from reportkit.bench.messages import Answer, Phase, send
 from reportkit.plan import REFUSED, Case, Experiment, Here, Sides, Trap, Unavailable
-from reportkit.records import Correctness, Finding, Measurement, Status, Telemetry
+from reportkit.records import Correctness, Finding, Measurement, Scalar, Status, Telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
 
     from reportkit.bench.messages import Only
 
 LONGEST_TRACEBACK = 6000
 """Characters of a traceback that are kept, from its end."""
+
+FIRST_CALLS = ("first_call", "second_call", "third_call")
+"""Calls of the compiled side before what it returned is compared: CUDA graphs are replayed by the third."""
+
+MOST_REASONS = 8
+LONGEST_REASON = 160
+"""How many reasons of graph breaks a case file holds, and of how many characters."""
 
 STARTED_IN = Path.cwd()
 """Asked once: a workload may go elsewhere, or delete the folder."""
@@ -127,7 +135,10 @@ def _measure(
         with progress.phase("memory"):
             progress.memory = passes.peak_memory(side, prepared, here)
     else:
-        _time(prepared, case, here, progress, compiles=compiles)
+        try:
+            _time(prepared, case, here, progress, compiles=compiles)
+        finally:
+            progress.findings |= _breaks() if compiles else {}
         for name in (name for name in case.passes if name != "memory" and here.device == "cuda"):
             with progress.phase(name):
                 try:
@@ -211,33 +222,81 @@ def _time(sides: Sides, case: Case, here: Here, progress: Progress, *, compiles:
         _import_inductor(here, progress)
     firsts: dict[str, Measurement] = {}
     with progress.phase("eager-first-calls"):
-        seconds, first = kept(sides.eager, here)
+        seconds, first, second, draws = _twice(sides.eager, here)
         firsts["eager_first_call"] = Measurement(unit="s", samples=[seconds])
-        _, second = kept(sides.eager, here)
-        started_from = random_state(here)
-        reset_random()
-        draws = random_state(here) != started_from
     with progress.phase("first-calls"):
-        for name in ("first_call", "second_call", "third_call"):
+        spent = counters.compile_seconds()
+        for name in FIRST_CALLS:
             seconds, output = kept(sides.compiled, here)
             firsts[name] = Measurement(unit="s", samples=[seconds])
             if compiles:
                 progress.measurements |= firsts
+            if compiles and name == FIRST_CALLS[0]:
+                _note_compile_seconds(spent, progress)
     if case.cache == "warm":
         progress.findings |= counters.cache_findings(counters.read())
-    with progress.phase("correctness"):
-        progress.correctness = compare(first, second, output, sides, draws=draws)
+    # Not before the first calls: what a check compiles would be there already, in memory and in the caches.
+    checked = sides.check or sides
+    with progress.phase("correctness"), counters.apart():
+        timed = (first, output)
+        if sides.check is not None:
+            _, first, second, draws = _twice(checked.eager, here)
+            for _ in FIRST_CALLS:
+                _, output = kept(checked.compiled, here)
+        progress.correctness = alike(compare(first, second, output, checked, draws=draws), *timed)
         outputs = {"eager": on_host(first), "compiled": on_host(output)}
-    del first, second, output
+    del first, second, output, timed
     if here.device == "cuda":
         torch.cuda.empty_cache()
     if case.steady:
         with progress.phase("steady-state"):
             measurements, progress.telemetry = _steady(sides, here)
             progress.measurements |= measurements
-        with progress.phase("correctness"):
-            progress.correctness = still(progress.correctness, outputs, sides, here)
-            progress.correctness = follows(progress.correctness, sides, here)
+        with progress.phase("correctness"), counters.apart():
+            progress.correctness = still(progress.correctness, outputs, checked, here)
+            progress.correctness = follows(progress.correctness, checked, here)
+
+
+def _twice(eager: Callable[[], Any], here: Here) -> tuple[float, list[Any], list[Any], bool]:
+    """Return the seconds of a first call, what it and a second one returned, and whether it draws random numbers."""
+    seconds, first = kept(eager, here)
+    _, second = kept(eager, here)
+    started_from = random_state(here)
+    reset_random()
+    return seconds, first, second, random_state(here) != started_from
+
+
+def _note_compile_seconds(before: Mapping[str, float], progress: Progress) -> None:
+    """Note what PyTorch's own timers say of the first call; of one that says nothing, that it does not."""
+    now = counters.compile_seconds()
+    spent = {name: round(now[name] - before.get(name, 0.0), timing.RESOLUTION) for name in now}
+    silent = [name for name in counters.TIMERS if not spent.get(name)]
+    progress.measurements |= {
+        name: Measurement(unit="s", samples=[seconds]) for name, seconds in spent.items() if name not in silent
+    }
+    if silent:
+        # Not zero seconds: nobody has counted them.
+        unknown = [name for name in silent if name not in now]
+        reason = "nothing was compiled in the first call"
+        if unknown and counters.unique_graphs():
+            reason = f"this version of PyTorch has no timer known as {' or '.join(unknown)}"
+        progress.findings["compile-timers"] = Finding(holds=False, evidence={"reason": reason})
+
+
+def _breaks() -> dict[str, Finding]:
+    """Return whether graphs were broken and by what; nothing where no graph was captured, so that none could break."""
+    if not counters.unique_graphs():
+        return {}
+    told: dict[str, int] = {}
+    for words, number in counters.break_reasons().items():
+        # The first line names the kind of break; newer versions tell of hints and stacks after it.
+        reason = shorten(words.strip().split("\n")[0])[:LONGEST_REASON]
+        told[reason] = told.get(reason, 0) + number
+    most = sorted(told, key=lambda reason: (-told[reason], reason))
+    evidence: dict[str, Scalar | None] = {reason: told[reason] for reason in most[:MOST_REASONS]}
+    if most[MOST_REASONS:]:
+        evidence["other reasons"] = sum(told[reason] for reason in most[MOST_REASONS:])
+    return {"graph-breaks": Finding(holds=bool(told), evidence=evidence)}
 
 
 def _steady(sides: Sides, here: Here) -> tuple[dict[str, Measurement], Telemetry]:

@@ -53,6 +53,14 @@ def on_host(outputs: list[Any]) -> list[Any]:
     return [tensor.cpu() for tensor in outputs]
 
 
+def alike(correctness: Correctness, eager: list[Any], ours: list[Any]) -> Correctness:
+    """Hold timed calls against each other whose values can't be compared: their shapes and types can."""
+    if not correctness.right or _forms(eager) == _forms(ours):
+        return correctness
+    detail = "what is timed returns other shapes or types on either side, though what is checked in its place is right"
+    return msgspec.structs.replace(correctness, right=False, detail=detail)
+
+
 def still(correctness: Correctness, outputs: dict[str, list[Any]], sides: Sides, here: Here) -> Correctness:
     """Hold a last call of either side against its earlier result: if it changed, calls were not the same work."""
     if not correctness.right:
@@ -75,8 +83,7 @@ def follows(correctness: Correctness, sides: Sides, here: Here) -> Correctness:
     originals = [tensor.detach().clone() for tensor in sides.inputs]
     try:
         for tensor in sides.inputs:
-            # Other values of the same size, so that nothing overflows that did not before.
-            tensor.detach().copy_(-tensor.detach().flip(0) if tensor.dim() else -tensor.detach())
+            tensor.detach().copy_(_other(tensor.detach()))
         first, second, ours = (kept(call, here)[1] for call in (sides.eager, sides.eager, sides.compiled))
         again = compare(first, second, ours, sides)
     finally:
@@ -86,6 +93,13 @@ def follows(correctness: Correctness, sides: Sides, here: Here) -> Correctness:
         return correctness
     detail = f"after its inputs were changed in place, compiled did not follow eager: {again.detail}"
     return msgspec.structs.replace(correctness, right=False, detail=detail)
+
+
+def _other(tensor: Any) -> Any:
+    """Return other values: as large, so that nothing overflows that did not before; as indices, those there were."""
+    if tensor.is_floating_point() or tensor.is_complex():
+        return -tensor.flip(0) if tensor.dim() else -tensor
+    return tensor.roll(1, -1) if tensor.dim() else tensor
 
 
 def compare(first: list[Any], second: list[Any], ours: list[Any], sides: Sides, *, draws: bool = False) -> Correctness:

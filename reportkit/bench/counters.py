@@ -6,6 +6,8 @@ counted and did not happen.
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import gc
 import importlib
 import os
@@ -14,9 +16,23 @@ import signal
 import sys
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from reportkit.bench.environment import CLEARED, TELLING
 from reportkit.records import Finding, Scalar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TIMERS = {
+    # 2.4 names a timer after the function, 2.5 and later by hand.
+    "entire_frame_compile": ("_compile.compile_inner", "_compile.<locals>.compile_inner"),
+    "backend_compile": ("OutputGraph.call_user_compiler",),
+}
+"""Dynamo's timers of its work on a frame, and of what its backend has of that, by the names that versions give them."""
+
+APART = "apart"
+"""The group among Dynamo's own counters that holds what `apart` leaves out, so that a reset forgets it as well."""
 
 
 def reset() -> None:
@@ -35,6 +51,60 @@ def unique_graphs() -> int:
     return int(counters["stats"]["unique_graphs"])
 
 
+@contextlib.contextmanager
+def apart() -> Iterator[None]:
+    """Leave out of every count what is compiled inside."""
+    from torch._dynamo.utils import counters, graph_break_reasons
+
+    before = {group: collections.Counter(counts) for group, counts in counters.items()}
+    breaks, recompiled = len(graph_break_reasons), recompiles() or 0
+    try:
+        yield
+    finally:
+        more = (recompiles() or 0) - recompiled
+        counters.clear()
+        counters.update(before)
+        del graph_break_reasons[breaks:]
+        # Dynamo names graphs by its count of compiled frames, which is not ours to set back.
+        counters[APART]["recompiles"] += more
+
+
+def recompiles() -> int | None:
+    """Return how often a frame was compiled again; a last time that its limit refuses counts as one."""
+    from torch._dynamo import convert_frame
+    from torch._dynamo.utils import counters
+
+    compiled = getattr(convert_frame, "FRAME_COMPILE_COUNTER", None)
+    if compiled is None:
+        return None
+    return int(sum(max(0, number - 1) for number in compiled.values()) - counters[APART]["recompiles"])
+
+
+def break_reasons() -> dict[str, int]:
+    """Return how often Dynamo broke a graph, by its own words.
+
+    Its list is read, and not its counter of breaks, which leaves out those at an `if` or a loop over data.
+    """
+    from torch._dynamo.utils import graph_break_reasons
+
+    return dict(collections.Counter(one.reason for one in graph_break_reasons))
+
+
+def compile_seconds() -> dict[str, float]:
+    """Return what Dynamo's own timers have summed up in this process, over all frames, in seconds.
+
+    A timer is there once it has run for the first time. Of a training step, the backward pass is in it where it is
+    compiled along with the forward pass, and not where it is when first called.
+    """
+    from torch._dynamo.utils import compilation_time_metrics
+
+    summed = {
+        ours: [sum(compilation_time_metrics[name]) for name in names if name in compilation_time_metrics]
+        for ours, names in TIMERS.items()
+    }
+    return {ours: sum(seconds) for ours, seconds in summed.items() if seconds}
+
+
 def read() -> dict[str, int | None]:
     """Return every counter that a case file holds."""
     from torch._dynamo.utils import counters
@@ -46,7 +116,8 @@ def read() -> dict[str, int | None]:
     return {
         "unique_graphs": counted("stats", "unique_graphs"),
         "calls_captured": counted("stats", "calls_captured"),
-        "graph_breaks": sum(counters["graph_break"].values()),
+        "graph_breaks": sum(break_reasons().values()),
+        "recompiles": recompiles(),
         "fxgraph_cache_hit": counted("inductor", "fxgraph_cache_hit"),
         "fxgraph_cache_miss": counted("inductor", "fxgraph_cache_miss"),
         "fxgraph_cache_bypass": counted("inductor", "fxgraph_cache_bypass"),

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reportkit import __version__
 from reportkit.lanes import read_stamp
@@ -148,12 +148,28 @@ def _lock(path: Path, packages: dict[str, str]) -> dict[str, Scalar | None]:
     return known
 
 
+def nvml_device() -> Any:
+    """Return NVML's handle of the GPU that torch measures on, whichever that is of those in the machine.
+
+    Raises:
+        pynvml.NVMLError: NVML does not answer, or knows no such GPU.
+    """
+    import pynvml
+    import torch
+
+    pynvml.nvmlInit()
+    unique = getattr(torch.cuda.get_device_properties(0), "uuid", None)
+    if unique is not None:
+        return pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{unique}")
+    # Torch 2.4 tells neither that nor where on the bus it is; it does know what CUDA_VISIBLE_DEVICES leaves.
+    return pynvml.nvmlDeviceGetHandleByIndex(torch.cuda._get_nvml_device_index(0))  # noqa: SLF001 -- no public question
+
+
 def _nvml_identity() -> tuple[str | None, str | None]:
     import pynvml
 
     try:
-        pynvml.nvmlInit()
-        handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+        handle = nvml_device()
         unique = pynvml.nvmlDeviceGetUUID(handle)
         driver = pynvml.nvmlSystemGetDriverVersion()
     except pynvml.NVMLError:

@@ -44,7 +44,7 @@ from reportkit.bench.messages import (
     Spent,
 )
 from reportkit.digest import digests
-from reportkit.plan import Article, Case, load_article
+from reportkit.plan import Article, Case, PlanError, load_article
 from reportkit.records import CaseFile, Environment, Finding, Scale
 
 if TYPE_CHECKING:
@@ -136,10 +136,11 @@ def run(wish: Wish) -> int:
     """Measure what was wished for; return an exit code. Raises PlanError, RunError, RecordError."""
     article = load_article(wish.project)
     lane = lanes.named(wish.lane, wish.project)
-    cases = _anchors_first(article.select(wish.names, lane.id), article)
-    if wish.plan:
-        scale = wish.scale or _guess_scale()
-        show_plan(_at(scale, cases), scale, wish.budget)
+    # Where the GPU decides, it is asked later; an unknown name is told before that.
+    scale = wish.scale or (_guess_scale() if wish.plan else None)
+    cases = _chosen(article, wish.names, lane.id, scale)
+    if wish.plan and scale:
+        show_plan(cases, scale, wish.budget)
         return 0
     _require_room(wish.output)
     _sweep()
@@ -152,7 +153,7 @@ def run(wish: Wish) -> int:
         try:
             hello = probe(wish, lane.torch, Path(scratch), server)
             context = _context(wish, article, lane.torch, hello, Path(scratch), server)
-            cases = _at(context.scale, cases)
+            cases = cases if scale else _chosen(article, wish.names, lane.id, context.scale)
             todo = _left(cases, context) if wish.resume else list(cases)
             return _run_all(todo, context)
         except Interrupted as stop:
@@ -160,13 +161,32 @@ def run(wish: Wish) -> int:
             return 128 + stop.signum
 
 
-def _anchors_first(cases: Sequence[Case], article: Article) -> list[Case]:
-    return sorted(cases, key=lambda case: case.experiment != article.anchors)  # Stable: plan order otherwise.
+def _chosen(article: Article, names: Sequence[str], lane: str, scale: Scale | None) -> list[Case]:
+    """Return the cases that names ask for, those that are measured at a scale where it is known, the anchors first.
 
+    A name that asks for none of that scale is told, on one line with the others.
 
-def _at(scale: Scale, cases: Sequence[Case]) -> list[Case]:
-    """Return the cases that are measured at a scale."""
-    return [case for case in cases if scale in case.scales]
+    Raises:
+        PlanError: a name is unknown, or none of them asks for a case of that scale.
+    """
+    cases = {case.name: case for experiment in article.experiments for case in experiment.cases}
+
+    def lost(name: str) -> bool:
+        asked = [cases[name]] if name in cases else list(article.select((name,), lane))
+        # Anchors come with any name, and are no answer to it, unless it is theirs.
+        own = [case for case in asked if case.experiment != article.anchors] or asked
+        return scale is not None and not any(scale in case.scales for case in own)
+
+    gone = [name for name in names if lost(name)]
+    left = [name for name in names if name not in gone]
+    if gone:
+        other = "full" if scale == "smoke" else "smoke"
+        message = f"not measured at {scale} scale, but with --scale {other}: {', '.join(gone)}"
+        if not left:
+            raise PlanError(message)
+        say(message)
+    chosen = [case for case in article.select(left, lane) if scale is None or scale in case.scales]
+    return sorted(chosen, key=lambda case: case.experiment != article.anchors)  # Stable: plan order otherwise.
 
 
 def _require_room(output: Path) -> None:

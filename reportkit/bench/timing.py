@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reportkit.bench.environment import nvml_device
 from reportkit.records import MOST_SAMPLES, Measurement, Telemetry
 from reportkit.statistics import precise_enough
 
@@ -89,8 +90,7 @@ class Gpu:
         import pynvml
 
         try:
-            pynvml.nvmlInit()
-            self._handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+            self._handle = nvml_device()
             pynvml.nvmlDeviceGetClockInfo(self._handle, pynvml.NVML_CLOCK_SM)
         except pynvml.NVMLError as error:
             self.missing, self._handle = f"NVML did not answer: {error}", None

@@ -124,12 +124,13 @@ def test_calls_that_change_a_switch_while_they_are_timed_are_refused(tmp_path: A
 
 @pytest.mark.torch
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_kept_result_is_found_out_by_other_inputs(kept: bool) -> None:  # noqa: FBT001 -- a case of the table
+@pytest.mark.parametrize("kind", ["numbers", "indices"])
+def test_a_kept_result_is_found_out_by_other_inputs(kept: bool, kind: str) -> None:  # noqa: FBT001 -- a case of the table
     import torch
 
     from reportkit.bench import correctness
 
-    numbers = torch.randn(8, 8)
+    numbers = torch.randn(8, 8) if kind == "numbers" else torch.randint(0, 100, (8, 8))
     before = numbers.clone()
     result = numbers * 2
     sides = Sides(
@@ -144,6 +145,36 @@ def test_a_kept_result_is_found_out_by_other_inputs(kept: bool) -> None:  # noqa
     assert right.right
     assert correctness.follows(right, sides, HERE).right is not kept
     assert torch.equal(numbers, before)
+
+
+@pytest.mark.torch
+def test_other_inputs_are_none_that_a_call_could_not_take() -> None:
+    import torch
+
+    from reportkit.bench import correctness
+
+    rows = torch.randn(7, 3)
+    inputs = (
+        torch.tensor([[1, 2, 6]]),
+        torch.tensor([[True, True, False]]),
+        torch.ones(2, 3, dtype=torch.int64),
+        torch.tensor(5),
+        torch.tensor(0.5),
+    )
+    before = [one.clone() for one in inputs]
+    seen: list[list[object]] = []
+
+    def call() -> object:
+        seen.append([one.tolist() for one in inputs])
+        indices, mask, ones, step, scale = inputs
+        return rows[indices] * mask[..., None] * ones.sum() * step * scale
+
+    sides = Sides(eager=call, compiled=call, reference=None, tolerance=1e-4, inputs=inputs)
+    first, second, ours = (correctness.kept(call, HERE)[1] for _ in range(3))
+    right = correctness.compare(first, second, ours, sides)
+    assert correctness.follows(right, sides, HERE).right
+    assert seen[-1] == [[[6, 1, 2]], [[False, True, True]], [[1] * 3] * 2, 5, -0.5]
+    assert all(torch.equal(one, same) for one, same in zip(inputs, before, strict=True))
 
 
 @pytest.mark.torch
@@ -185,6 +216,7 @@ def test_copies_and_fills_are_no_kernels(name: str, kernel: bool) -> None:  # no
 def test_energy_is_that_of_a_call_over_alternating_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     used = 0.0
+    rested = 0.0
     order: list[str] = []
 
     def work(side: str, seconds: float, watts: float) -> Callable[[], None]:
@@ -196,18 +228,24 @@ def test_energy_is_that_of_a_call_over_alternating_windows(monkeypatch: pytest.M
         return call
 
     monkeypatch.setattr(passes, "perf_counter", lambda: now)
-    monkeypatch.setattr(passes, "sleep", lambda _: work("idle", passes.IDLE, 100.0)())
+
+    def rest(seconds: float) -> None:
+        nonlocal rested
+        work("idle", seconds, 100.0 if rested >= passes.SETTLE else 400.0)()
+        rested += seconds
+
+    monkeypatch.setattr(passes, "sleep", rest)
     monkeypatch.setattr(timing, "Gpu", lambda _: SimpleNamespace(energy=lambda: used))
     sides = Sides(eager=work("e", 0.1, 500), compiled=work("c", 0.05, 600), reference=None, tolerance=1e-4)
 
     seen = passes.energy(sides, HERE)
 
-    assert seen.energy == {"idle_watts": 100.0}
-    assert seen.measurements["eager_energy"].samples == pytest.approx([50.0, 50.0])
-    assert seen.measurements["compiled_energy"].samples == pytest.approx([30.0, 30.0])
-    assert "".join(side for side, following in zip(order, [*order[1:], ""], strict=True) if side != following).endswith(
-        "ece"
-    )
+    assert seen.energy == {"idle_watts": 100.0}  # Not while it was still cooling down.
+    assert seen.measurements["eager_energy"].samples == pytest.approx([50.0] * 4)
+    assert seen.measurements["compiled_energy"].samples == pytest.approx([30.0] * 4)
+    turns = [side for side, following in zip(order, [*order[1:], ""], strict=True) if side != following]
+    assert turns == ["idle", *"ecece"]
+    assert now <= 20.5
 
 
 @pytest.mark.torch

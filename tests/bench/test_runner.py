@@ -100,6 +100,8 @@ def test_pairs_are_measured_or_refused_with_a_reason(wish: Callable[..., Wish], 
     files = on_file(toy)
     fine = files["fine"]
     assert fine.status == "complete"
+    assert fine.findings["graph-breaks"] == records.Finding(holds=False, evidence={})
+    assert {"entire_frame_compile", "backend_compile"} <= set(fine.measurements)
     assert fine.correctness
     assert fine.correctness.right
     assert len(fine.measurements["eager_wall"].samples) >= 30
@@ -276,6 +278,58 @@ def test_peak_memory_comes_from_a_process_a_side_and_its_failure_costs_only_itse
     assert "the peak memory of compiled is missing (crashed: it was killed by SIGBUS)" in capsys.readouterr().out
     missing = on_file(toy)["plain"].findings["memory-pass-compiled"]
     assert (missing.holds, missing.evidence["reason"]) == (False, "crashed: it was killed by SIGBUS")
+
+
+def test_a_case_is_measured_at_its_own_scales_alone_and_one_that_is_named_is_told(
+    wish: Callable[..., Wish], toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from reportkit.bench import runner
+
+    assert runner.run(wish("scaled", plan=True)) == 0
+    assert "2 s  2 cases at smoke scale" in capsys.readouterr().out
+    assert runner.run(wish("scaled", plan=True, scale="full")) == 0
+    assert "5 s  5 cases at full scale" in capsys.readouterr().out
+
+    # Neither is what a case of another scale follows measured for it.
+    assert runner.run(wish("scaled.larger", "scaled.both", "scaled.warm", "large")) == 0
+    lines = capsys.readouterr().out.splitlines()
+    told = "not measured at smoke scale, but with --scale full: scaled.larger, scaled.warm, large"
+    assert [line for line in lines if "not measured" in line] == [told]
+    assert set(on_file(toy)) == {"both"}
+
+
+@pytest.mark.parametrize("names", [("scaled.large",), ("scaled.warm", "large")])
+@pytest.mark.parametrize("anchored", [True, False])
+def test_where_nothing_is_left_of_a_scale_it_is_said_and_nothing_runs(
+    names: tuple[str, ...],
+    anchored: bool,  # noqa: FBT001 -- a case of the table
+    wish: Callable[..., Wish],
+    toy: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from reportkit import __main__ as main
+    from reportkit.bench import runner
+    from reportkit.bench.messages import Hello
+
+    if anchored:
+        anchor(toy, fails=False)
+    words = f"not measured at smoke scale, but with --scale full: {', '.join(names)}$"
+    with pytest.raises(PlanError, match=words):
+        runner.run(wish(*names))
+    with pytest.raises(PlanError, match=words):
+        runner.run(wish(*names, plan=True))
+    # Where no scale is asked for, the machine decides.
+    probe = runner.probe
+
+    def without_a_gpu(*given: Any) -> Hello:
+        return Hello(environment=msgspec.structs.replace(probe(*given).environment, gpu=None))
+
+    monkeypatch.setattr(runner, "probe", without_a_gpu)
+    with pytest.raises(PlanError, match=words):
+        runner.run(wish(*names, scale=None))
+    monkeypatch.chdir(toy)
+    assert main.main(["run", "--lane", "toy", "--scale", "smoke", *names]) == runner.USAGE
+    assert records.load(toy)[0] == []
 
 
 def test_unknown_names_are_answered_with_the_nearest(wish: Callable[..., Wish]) -> None:

@@ -362,4 +362,21 @@ COLD = Experiment(
 MANY = Experiment(
     id="many", kind="fact", cases=_cases("many", [f"{number:03}" for number in range(150)]), prepare=prepare_many
 )
-SECTION = Section(id="section", number=1, claims=CLAIMS, experiments=(FACTS, PAIRS, ATTACKS, SIDES, COLD, MANY))
+SCALED = Experiment(
+    id="scaled",
+    kind="fact",
+    cases=(
+        *_cases("scaled", ("both",)),
+        *_cases("scaled", ("large", "larger"), scales=("full",)),
+        *_cases("scaled", ("cold",), cache="cold"),
+        *_cases("scaled", ("warm",), cache="warm", follows="scaled.cold", scales=("full",)),
+    ),
+    prepare=prepare_fact,
+)
+LARGE = Experiment(id="large", kind="fact", cases=_cases("large", ("only",), scales=("full",)), prepare=prepare_fact)
+SECTION = Section(
+    id="section",
+    number=1,
+    claims=CLAIMS,
+    experiments=(FACTS, PAIRS, ATTACKS, SIDES, COLD, MANY, SCALED, LARGE),
+)
