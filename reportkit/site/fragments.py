@@ -12,6 +12,7 @@ import inspect
 import itertools
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -441,12 +442,13 @@ class Fragments:
     # -- the article
 
     def sections(self) -> Html:
-        """Return the article's sections as a list: number, title, and the verdicts on its claims with their marks."""
+        """Return the article's sections as a list: number, title, how many verdicts of each kind, and their marks."""
         items = []
         for section in self.edition.article.sections:
             if section.number == RULER:
                 continue
             verdicts = [self.edition.headline(claim.id) for claim in section.claims]
+            counted = Counter(verdict.outcome for verdict in verdicts)
             items.append(
                 element(
                     "li",
@@ -458,7 +460,14 @@ class Fragments:
                     ),
                     element(
                         "div",
-                        join([lines.chip(self.texts, verdict.outcome) for verdict in verdicts], " "),
+                        join(
+                            [
+                                lines.mark(f"{counted[outcome]} {self.texts(f'outcome.{outcome}')}", outcome)
+                                for outcome in lines.SIGNS
+                                if counted[outcome]
+                            ],
+                            " ",
+                        ),
                         escape(" "),
                         self._marks(verdicts),
                     ),
