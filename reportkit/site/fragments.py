@@ -12,6 +12,7 @@ import inspect
 import itertools
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from reportkit.claims import Claim
-    from reportkit.judge import Outcome, Verdict
+    from reportkit.judge import Observation, Outcome, Verdict
     from reportkit.records import Stored
 
 FIRST_CALL = "first_call"
@@ -66,6 +67,7 @@ class Fragments:
                 "damaged_figures",
                 "decisions",
                 "drawing_legend",
+                "earned_back",
                 "first_calls",
                 "lane_table",
                 "machines",
@@ -259,11 +261,14 @@ class Fragments:
         """Return the first call on empty caches, and the import of Inductor, of a process that the speedup rests on."""
         caches = {case.name: case.cache for e in self.edition.article.experiments for case in e.cases}
         for process in one.processes:
-            measured = process.stored.file.measurements
-            if caches.get(process.case) == "cold" and FIRST_CALL in measured:
-                loading = measured[LOADING].samples[0] if LOADING in measured else 0.0
-                return measured[FIRST_CALL].samples[0], loading
+            if caches.get(process.case) == "cold" and FIRST_CALL in process.stored.file.measurements:
+                return self._first(process)
         return None
+
+    def _first(self, one: Observation) -> tuple[float, float]:
+        """Return the first call and the import of Inductor of a process, in seconds."""
+        measured = one.stored.file.measurements
+        return measured[FIRST_CALL].samples[0], measured[LOADING].samples[0] if LOADING in measured else 0.0
 
     def _marks(self, verdicts: Iterable[Verdict]) -> Html:
         """Return the marks that figures resting on these verdicts must carry, each once."""
@@ -444,12 +449,13 @@ class Fragments:
     # -- the article
 
     def sections(self) -> Html:
-        """Return the article's sections as a list: number, title, and the verdicts on its claims with their marks."""
+        """Return the article's sections as a list: number, title, how many verdicts of each kind, and their marks."""
         items = []
         for section in self.edition.article.sections:
             if section.number == RULER:
                 continue
             verdicts = [self.edition.headline(claim.id) for claim in section.claims]
+            counted = Counter(verdict.outcome for verdict in verdicts)
             items.append(
                 element(
                     "li",
@@ -461,7 +467,14 @@ class Fragments:
                     ),
                     element(
                         "div",
-                        join([lines.chip(self.texts, verdict.outcome) for verdict in verdicts], " "),
+                        join(
+                            [
+                                lines.mark(f"{counted[outcome]} {self.texts(f'outcome.{outcome}')}", outcome)
+                                for outcome in lines.SIGNS
+                                if counted[outcome]
+                            ],
+                            " ",
+                        ),
                         escape(" "),
                         self._marks(verdicts),
                     ),
@@ -582,6 +595,62 @@ class Fragments:
             return element("p", prose(self.texts("chart.first-none", lane=self.edition.article.lane)), class_="rk-none")
         return self.first_call_chart(
             files, "chart.first-title", "chart.first-description", lane=place[0], machine=place[1]
+        )
+
+    def earned_back(self, experiment: str, instead: str | None = None) -> Html:
+        """Return after how many calls each case of an experiment has earned its first call on empty caches back.
+
+        It is earned by being faster than eager, and the import of Inductor counts in; or than the compiled side of
+        the case `instead`, whose own first call is saved.
+        """
+        caches = {case.name: case.cache for e in self.edition.article.experiments for case in e.cases}
+        experiments = [e.id for e in self.edition.article.experiments]
+        if experiment not in experiments:
+            raise PlanError(unknown("experiment", experiment, experiments))
+        if instead is not None and instead not in caches:
+            raise PlanError(unknown("case", instead, caches))
+        place = self._best_place()
+        timed = [
+            one
+            for one in self.edition.observations
+            if (one.stored.file.lane, one.stored.file.machine, one.stored.file.scale) == place
+            and FIRST_CALL in one.stored.file.measurements
+            and one.compiled
+        ]
+        other = next((one for one in timed if one.case == instead), None)
+        rows: dict[str, tuple[str, ...]] = {}
+        for one in timed:
+            usual = other.compiled if other else None if instead else one.eager
+            if (
+                one.stored.file.experiment != experiment
+                or caches.get(one.case) == "warm"
+                or not (usual and one.compiled)
+            ):
+                continue
+            first, saved = self._first(one), self._first(other) if other else (0.0, 0.0)
+            gain = usual.centre - one.compiled.centre
+            calls = _round(max(first[0] - saved[0] + (0 if other else first[1]), 0) / gain) if gain > 0 else None
+            rows.setdefault(
+                self._whole_name(one.stored.file.axes),
+                (
+                    format_seconds(usual),
+                    format_seconds(one.compiled),
+                    _seconds(first[0]),
+                    calls or self.texts("earned.never"),
+                ),
+            )
+        if not rows:
+            return element("p", prose(self.texts("earned.none", lane=self.edition.article.lane)), class_="rk-none")
+        return self._table(
+            ("workload", "usual", "compiled", "first-call", "calls"),
+            [(escape(name), *(escape(figure) for figure in figures)) for name, figures in rows.items()],
+            keys={
+                "workload": "chart.workload",
+                "usual": "earned.instead" if instead else "chart.eager",
+                "compiled": "chart.compiled",
+                "first-call": "earned.first-call",
+                "calls": "earned.calls",
+            },
         )
 
     def first_call_chart(
@@ -770,6 +839,14 @@ class Fragments:
         return naming.listed(
             self.texts, [self.texts.name(axis, axes[axis]) for axis in ("workload", "precision") if axis in axes]
         )
+
+    def _whole_name(self, axes: Mapping[str, object]) -> str:
+        """Return what a case is called by all its axes but the process."""
+        name = self._case_name(axes)
+        for axis, value in axes.items():
+            if axis not in {"workload", "precision", "process"}:
+                name = self.texts("list.comma", first=name, second=self.texts.name(axis, value))
+        return name
 
     def _chart_words(self, **roles: str) -> dict[str, str]:
         words = {
