@@ -11,7 +11,7 @@ Face Trainer and `from_pretrained` compile (3); whether `torch.cuda.amp` is depr
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from experiments.benchmarks import COLD
@@ -229,21 +229,23 @@ class Captured:
     breaks: int
     reason: str | None
     """The first line of the first reason for a break."""
+    output: Any = field(repr=False)
 
 
-def _captured(call: Callable[[], object]) -> Captured:
+def _captured(call: Callable[[], Any]) -> Captured:
     from torch._dynamo.utils import counters as dynamo
 
     from reportkit.bench import counters
 
     counters.reset()
-    call()
+    output = call()
     reasons = dynamo["graph_break"]
     first = next(iter(reasons), None)
     return Captured(
         graphs=counters.unique_graphs(),
         breaks=sum(reasons.values()),
         reason=None if first is None else first.strip().splitlines()[0][:200],
+        output=output,
     )
 
 
@@ -349,7 +351,7 @@ def prepare_extension(case: Case, here: Here) -> Callable[[], dict[str, Finding]
             message = f"the controls did not do as they must: with PyTorch's own GELU {own}, with a break {broken}"
             raise RuntimeError(message)
         seen = _captured(compiled(operator))
-        right = torch.allclose(compiled(operator)(), workloads.quiet(around(operator), inputs)())
+        right = torch.allclose(seen.output, workloads.quiet(around(operator), inputs)())
         evidence: Evidence = {
             "graphs": seen.graphs,
             "graph breaks": seen.breaks,
@@ -454,18 +456,18 @@ def prepare_trainer(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
     def observe() -> dict[str, Finding]:
         import math
 
-        def trained(**flags: str | bool) -> tuple[Captured, list[float], bool]:
-            """Return what was captured, the loss of every step, and whether it all came about."""
-            losses: list[float] = []
-            seen = _captured(lambda: losses.extend(_train(copy.deepcopy(model), rows, here, **flags)))
-            right = len(losses) == STEPS and all(map(math.isfinite, losses)) and losses[-1] < losses[0]
-            return seen, losses, right
+        def trained(**flags: str | bool) -> Captured:
+            return _captured(lambda: _train(copy.deepcopy(model), rows, here, **flags))
 
-        plain, plain_losses, plain_right = trained()
-        if plain.graphs or not plain_right:
-            message = f"without the flag (control) there were {plain.graphs} graphs, and losses {plain_losses}"
+        def learned(losses: list[float]) -> bool:
+            return len(losses) == STEPS and all(map(math.isfinite, losses)) and losses[-1] < losses[0]
+
+        plain = trained()
+        if plain.graphs or not learned(plain.output):
+            message = f"without the flag (control) there were {plain.graphs} graphs, and losses {plain.output}"
             raise RuntimeError(message)
-        seen, losses, right = trained(torch_compile=True, torch_compile_backend="aot_eager")
+        seen = trained(torch_compile=True, torch_compile_backend="aot_eager")
+        losses = seen.output
         evidence: Evidence = {
             "steps": len(losses),
             "graphs": seen.graphs,
@@ -473,9 +475,9 @@ def prepare_trainer(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
             "graphs without the flag (control)": plain.graphs,
             "loss of the first step": losses[0] if losses else None,
             "loss of the last step": losses[-1] if losses else None,
-            "loss of the last step without the flag (control)": plain_losses[-1],
+            "loss of the last step without the flag (control)": plain.output[-1],
         }
-        return {"trains": Finding(holds=right and seen.graphs > 0, evidence=evidence)}
+        return {"trains": Finding(holds=seen.graphs > 0 and learned(losses), evidence=evidence)}
 
     return observe
 
@@ -684,7 +686,7 @@ EXPERIMENTS = (
                 experiment="limit",
                 axes={"workload": "resnet50", "precision": "d", "process": process},
                 workload="resnet50",
-                # The article's name for it. It is an alias of recompile_limit since 2.6.
+                # The article's name for it; newer versions call it recompile_limit, and keep this one as an alias.
                 settings={"float32_matmul_precision": "highest", "torch._dynamo.config.cache_size_limit": 1},
                 cache="cold",
                 steady=False,
