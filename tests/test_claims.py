@@ -42,7 +42,16 @@ FIXED = {
     "table-bert": (4, "1.09 to 1.44", "cuda", ("d", "t"), None),
     "resnet50-stable": (4, "<= 1.05", "cuda", (), None),
     "bert-compile-costly": (4, "> 1", "cuda", (), None),
+    "q1-extension-needs-care": (5, "true", "any", (), None),
+    "q2-phases": (5, ">= 0.8", "cuda", (), None),
+    "q2-limit-controls": (5, "outside 0.9 to 1.1", "cuda", (), None),
+    "q2-dynamic-helps": (5, "<= 0.5", "any", (), None),
+    "q3-trainer": (5, "true", "any", (), None),
     "q3-from-pretrained": (5, "true", "any", (), None),
+    "q4-gain": (5, "1.05 to 1.21", "cuda", (), None),
+    "q5-amp-works": (5, "true", "cuda", (), None),
+    "q5-less-energy": (5, "< 0.98", "cuda", (), None),
+    "q5-amp-api": (5, "true", "any", (), None),
 }
 
 
