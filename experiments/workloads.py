@@ -238,7 +238,7 @@ def denoising(model: Callable[..., Any]) -> Callable[..., torch.Tensor]:
 
 
 def cnn_stream(here: Here) -> tuple[nn.Module, Inputs]:
-    """The CNN and a stream of square images, 16 at a time, in 16 sizes from 96 to 256 px (smoke: 2 of 24 to 64 px)."""
+    """The CNN and a stream of square images, 16 at a time, in 16 sizes from 96 to 256 px (smoke: 2, 16 to 46)."""
     return _cnn(here, _sides(here))
 
 
@@ -250,7 +250,7 @@ def cnn_fixed(here: Here) -> tuple[nn.Module, Inputs]:
 
 def _sides(here: Here) -> list[int]:
     """Return the stream's sizes in pixels: evenly spaced, in a mixed order."""
-    least, most = (96, 256) if here.scale == "full" else (24, 64)
+    least, most = (96, 256) if here.scale == "full" else (16, 46)
     return _shuffled([round(least + (most - least) * step / 15) for step in range(16)])
 
 
@@ -261,15 +261,15 @@ def _shuffled(numbers: list[int]) -> list[int]:
 
 
 def _cnn(here: Here, sides: list[int]) -> tuple[nn.Module, Inputs]:
-    """Make six times a 3 x 3 convolution, batch norm and ReLU, of 64 to 256 channels, that keep the image's size.
+    """Make six times a 3 x 3 convolution, batch norm and ReLU, of 64 to 256 channels (smoke: 8 to 32).
 
-    The mean over each image ends it, so that the results for all sizes can be kept and compared.
+    They keep the image's size. A mean over each image follows, so that the results for all sizes can be kept.
     """
     torch.manual_seed(SEED)
-    batch = 16 if here.scale == "full" else 2
+    batch, width = (16, 64) if here.scale == "full" else (2, 8)
     layers: list[nn.Module] = []
     with torch.device(here.device):
-        for before, after in itertools.pairwise((3, 64, 64, 128, 128, 256, 256)):
+        for before, after in itertools.pairwise((3, *(width * factor for factor in (1, 1, 2, 2, 4, 4)))):
             layers += [nn.Conv2d(before, after, 3, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU()]
         model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
         images = tuple(torch.randn(batch, 3, side, side) for side in sides)

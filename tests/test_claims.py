@@ -14,10 +14,15 @@ from reportkit.claims import (
     Claim,
     Each,
     Fact,
+    FirstCall,
+    GeometricMean,
     Quantity,
     Ratio,
+    Side,
+    Smallest,
     Speedup,
     Spread,
+    Sum,
     Where,
     above,
     at_least,
@@ -40,9 +45,18 @@ FIXED = {
     "cache-saves-time": (2, "<= 0.5", "cuda", (), None),
     "table-resnet50": (4, "1.42 to 1.87", "cuda", ("d", "t"), None),
     "table-bert": (4, "1.09 to 1.44", "cuda", ("d", "t"), None),
+    "table-gpt2": (4, "1.02 to 1.28", "cuda", (), None),
+    "table-dynamic-cnn": (4, "1.03 to 1.36", "cuda", ("d", "t"), None),
+    "table-sd": (4, "1.37 to 1.82", "cuda", ("h", "d", "t"), None),
     "resnet50-stable": (4, "<= 1.05", "cuda", (), None),
     "bert-compile-costly": (4, "> 1", "cuda", (), None),
+    "gpt2-memory-bound": (4, ">= 0.5", "cuda", (), None),
+    "dynamic-costs": (4, "< 0.95", "cuda", (), None),
+    "compute-bound-gain-more": (4, "> 1.15", "cuda", (), None),
+    "llm-gain-limited": (4, "<= 1.2", "cuda", (), None),
+    "llm-static-cache": (4, "shown", "cuda", (), None),
     "q3-from-pretrained": (5, "true", "any", (), None),
+    "dynamic-near-static": (7, ">= 0.9", "cuda", (), None),
 }
 
 
@@ -56,6 +70,38 @@ def test_the_declared_claims_are_those_fixed_beforehand() -> None:
     assert declared == FIXED
 
 
+def leaves(quantity: Quantity) -> list[Speedup | Spread | FirstCall | Side]:
+    """Return the parts of a quantity that are times of cases."""
+    match quantity:
+        case Ratio(over, under):
+            return [*leaves(over), *leaves(under)]
+        case Sum(terms):
+            return [leaf for _, term in terms for leaf in leaves(term)]
+        case Each(parts):
+            return [leaf for part in parts.values() for leaf in leaves(part)]
+        case Smallest(parts) | GeometricMean(parts):
+            return [leaf for part in parts for leaf in leaves(part)]
+        case Speedup() | Spread() | FirstCall() | Side():
+            return [quantity]
+        case _:
+            return []
+
+
+def test_what_claims_time_is_timed_and_first_calls_come_from_three_processes() -> None:
+    found = 0
+    for claim in ARTICLE.claims:
+        for leaf in leaves(claim.quantity):
+            for where in leaf.cases():
+                for setting in claim.settings or (None,):
+                    cases = ARTICLE.find(where.experiment, where.at(setting))
+                    found += len(cases)
+                    if isinstance(leaf, FirstCall):
+                        assert len(cases) >= 3, claim.id
+                    else:
+                        assert all(case.steady for case in cases), claim.id
+    assert found
+
+
 def test_a_known_difference_is_held_to_its_size_give_or_take_a_percent() -> None:
     bounds = {claim.id: claim.bound for claim in ARTICLE.claims if claim.id.startswith("difference-")}
     assert {name: format_bound(bound) for name, bound in bounds.items()} == {
@@ -66,7 +112,10 @@ def test_a_known_difference_is_held_to_its_size_give_or_take_a_percent() -> None
     assert all(bound.low is not None and bound.low > 1.009 for bound in bounds.values())
 
 
-@pytest.mark.parametrize(("claim", "point"), [("table-resnet50", 1.63), ("table-bert", 1.25)])
+@pytest.mark.parametrize(
+    ("claim", "point"),
+    [("table-resnet50", 1.63), ("table-bert", 1.25), ("table-dynamic-cnn", 1.18), ("table-sd", 1.58)],
+)
 def test_a_point_carries_fifteen_percent_either_way(claim: str, point: float) -> None:
     bound = {c.id: c.bound for c in ARTICLE.claims}[claim]
     assert (bound.low, bound.high) == (round(point / 1.15, 2), round(point * 1.15, 2))
