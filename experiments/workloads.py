@@ -8,13 +8,16 @@ Smoke scale keeps the architecture and shrinks sizes.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
+from reportkit.plan import Sides
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from reportkit.plan import Here
 
@@ -411,3 +414,152 @@ def _generate(model: Any, prompt: torch.Tensor, **options: Any) -> Any:
         pad_token_id=0,
         **options,
     )
+
+
+def mlp(here: Here, *, batch: int = 256) -> tuple[nn.Module, Inputs]:
+    """Four times a linear layer of 1024, a GELU and a layer norm, on `batch` rows (smoke: of 128, 16 rows)."""
+    torch.manual_seed(SEED)
+    width, batch = (1024, batch) if here.scale == "full" else (128, 16)
+    layers = [layer for _ in range(4) for layer in (nn.Linear(width, width), nn.GELU(), nn.LayerNorm(width))]
+    return nn.Sequential(*layers).eval().to(here.device), (torch.randn(batch, width).to(here.device),)
+
+
+def bert_positions(here: Here, positions: int, lengths: Sequence[int]) -> tuple[nn.Module, list[Inputs]]:
+    """BERT-base with so many positions, and two rows of tokens of each length (smoke: one layer of 16)."""
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(SEED)
+    small = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    config = BertConfig(max_position_embeddings=positions, **({} if here.scale == "full" else small))
+    rows = [torch.randint(0, config.vocab_size, (2, length)).to(here.device) for length in lengths]
+    return BertModel(config).eval().to(here.device), [(tokens, torch.ones_like(tokens)) for tokens in rows]
+
+
+def sides(model: nn.Module, compiled: Callable[..., Any], inputs: Inputs, tolerance: float) -> Sides:
+    """Return a model and what was made of it as the sides of a timing, both without gradients."""
+
+    def reference() -> object:
+        return quiet(*double(model, inputs))()
+
+    return Sides(
+        eager=quiet(model, inputs),
+        compiled=quiet(compiled, inputs),
+        reference=reference,
+        tolerance=tolerance,
+        inputs=tuple(tensor for tensor in inputs if tensor.is_floating_point()),
+    )
+
+
+def graphs_for(model: nn.Module, calls: Sequence[Inputs], **options: Any) -> int:
+    """Compile a model, make every call, and return how many graphs served them; the backend is `aot_eager`.
+
+    Raises:
+        RuntimeError: a call ran without a graph, as those do that meet the recompile limit, or did not return what
+            eager does: then the count would say nothing.
+    """
+    from torch._dynamo.backends.registry import lookup_backend
+
+    from reportkit.bench import counters
+
+    ran = 0
+
+    def counting(graph: Any, inputs: Any) -> Callable[..., Any]:
+        compiled = lookup_backend("aot_eager")(graph, inputs)
+
+        def run(*arguments: Any) -> Any:
+            nonlocal ran
+            ran += 1
+            return compiled(*arguments)
+
+        return run
+
+    counters.reset()
+    compiled = torch.compile(model, backend=counting, **options)
+    for number, inputs in enumerate(calls):
+        before = ran
+        right = alike(quiet(compiled, inputs)(), quiet(model, inputs)())
+        if ran == before or not right:
+            problem = "ran without a graph" if ran == before else "did not return what eager does"
+            message = f"call {number + 1} of {len(calls)} {problem}, so that a count of graphs would say nothing"
+            raise RuntimeError(message)
+    return counters.unique_graphs()
+
+
+def alike(one: object, other: object, tolerance: float = 1e-3) -> bool:
+    """Whether two outputs hold the same tensors, within an absolute and relative tolerance."""
+    from reportkit.bench.correctness import tensors
+
+    left, right = tensors(one), tensors(other)
+    return [tensor.shape for tensor in left] == [tensor.shape for tensor in right] and all(
+        torch.allclose(mine, theirs, rtol=tolerance, atol=tolerance) for mine, theirs in zip(left, right, strict=True)
+    )
+
+
+def capture_model(name: str, here: Here) -> tuple[nn.Module, Inputs]:
+    """The code of a real model at a small configuration, the same at both scales: capture does not depend on size."""
+    small = replace(here, scale="smoke")
+    torch.manual_seed(SEED)
+    if name == "resnet50":
+        return resnet50(small)
+    if name == "bert":
+        return bert_base(small)
+    if name == "gpt2":
+        return gpt2_tiny(small)
+    model: nn.Module
+    if name == "vit":
+        from torchvision.models import VisionTransformer
+
+        model = VisionTransformer(
+            image_size=32, patch_size=16, num_layers=2, num_heads=2, hidden_dim=32, mlp_dim=64, num_classes=10
+        )
+        inputs: Inputs = (torch.randn(2, 3, 32, 32),)
+    else:
+        from diffusers import UNet2DConditionModel
+
+        # Four levels as in Stable Diffusion 1.5, each of a smaller width.
+        model = UNet2DConditionModel(
+            sample_size=16, block_out_channels=(16, 16, 32, 32), norm_num_groups=8, attention_head_dim=4,
+            cross_attention_dim=32,
+        )  # fmt: skip
+        inputs = (torch.randn(2, 4, 16, 16), torch.tensor(10), torch.randn(2, 7, 32))
+    return model.eval().to(here.device), tuple(tensor.to(here.device) for tensor in inputs)
+
+
+class Branch(nn.Module):  # type: ignore[misc]  # Torch is not installed where types are checked.
+    """An `if` that depends on the data."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Double what sums up to more than nothing, and lower the rest."""
+        if bool(x.sum() > 0):
+            return x * 2
+        return x - 1
+
+
+class Loop(nn.Module):  # type: ignore[misc]
+    """A `while` that depends on the data."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Add one until the sum is more than nothing."""
+        while bool(x.sum() < 0):
+            x = x + 1
+        return x
+
+
+def control_flow(here: Here) -> dict[str, tuple[nn.Module, tuple[torch.Tensor, ...]]]:
+    """Return a model for each kind of data-dependent control flow, and inputs that take different ways through it."""
+    ways = tuple(torch.full((4,), value).to(here.device) for value in (1.0, -1.0, -5.0))
+    return {"if": (Branch().to(here.device), ways), "while": (Loop().to(here.device), ways)}
+
+
+def attention(here: Here) -> tuple[Callable[..., torch.Tensor], Inputs]:
+    """Scaled-dot-product attention: 8 x 12 heads, 512 tokens of 64 numbers, in fp16."""
+    torch.manual_seed(SEED)
+    inputs = tuple(torch.randn(8, 12, 512, 64).to(here.device, torch.float16) for _ in range(3))
+    return nn.functional.scaled_dot_product_attention, inputs
+
+
+def layer_norm(here: Here, *, width: int = 768) -> tuple[nn.Module, Inputs]:
+    """A layer norm over 4096 rows as wide as BERT-base's, in fp16."""
+    torch.manual_seed(SEED)
+    rows = torch.randn(4096, width).to(here.device, torch.float16)
+    return nn.LayerNorm(width).eval().to(here.device, torch.float16), (rows,)
