@@ -1,6 +1,6 @@
 """The article under check: does `torch.compile` make PyTorch faster? Its sections, in reading order."""
 
-from experiments import benchmarks, controls, ecosystem, questions
+from experiments import advice, benchmarks, controls, ecosystem, limits, outlook, questions
 from reportkit.plan import Article
 
 ARTICLE = Article(
@@ -14,6 +14,14 @@ ARTICLE = Article(
         "transformers.models.llama.modeling_llama",
         "diffusers.models.unets.unet_2d_condition",
     ),
-    sections=(controls.SECTION, ecosystem.SECTION, benchmarks.SECTION, questions.SECTION),
+    sections=(
+        controls.SECTION,
+        ecosystem.SECTION,
+        benchmarks.SECTION,
+        questions.SECTION,
+        limits.SECTION,
+        outlook.SECTION,
+        advice.SECTION,
+    ),
     anchors="anchors",
 )

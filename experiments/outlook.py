@@ -1,0 +1,107 @@
+"""Section 7: the outlook.
+
+Observed: for which kinds of device inductor has code generators, and whether this version compiles a model that
+nobody asked it to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reportkit.claims import SHOWN, TRUE, Claim, Fact, Untestable, Where
+from reportkit.plan import Case, Experiment, Here, Section
+from reportkit.records import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CLAIMS = (
+    Claim(id="pytorch-3-default", quantity=Untestable((Where("defaults", {}),)), bound=SHOWN, on="any"),
+    Claim(id="other-hardware", quantity=Fact(Where("backends", {}), "mps"), bound=TRUE, on="any"),
+)
+
+
+def prepare_backends(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
+    """Return the call that asks inductor what it generates code for.
+
+    It fills its list when it first compiles, whatever for. That the list has the device which was compiled for shows
+    that it is the list.
+    """
+    import torch
+    from torch._inductor.codegen import common
+
+    from experiments import workloads
+
+    model, inputs = getattr(workloads, case.workload)(here)
+
+    def generator(device: str) -> str | None:
+        found = common.get_scheduling_for_device(device)
+        # Several are chosen between when code is generated, by a function of no name.
+        return None if found is None else getattr(found, "__name__", str(found)).replace("<lambda>", "one of several")
+
+    def observe() -> dict[str, Finding]:
+        workloads.quiet(torch.compile(model), inputs)()
+        if generator(here.device) is None:
+            message = f"inductor compiled for {here.device} and does not list it: its list is somewhere else"
+            raise RuntimeError(message)
+        mps = generator("mps")
+        return {
+            "mps": Finding(
+                holds=mps is not None,
+                evidence={
+                    "mps": mps,
+                    "xpu": generator("xpu"),
+                    f"{here.device} (control)": generator(here.device),
+                    "all devices listed": ", ".join(sorted(common.device_codegens)),
+                    "ROCm": "not testable: this torch is "
+                    + (f"CUDA {torch.version.cuda}" if torch.version.cuda else "without CUDA"),
+                },
+            )
+        }
+
+    return observe
+
+
+def prepare_defaults(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
+    """Return the call that runs a model as it is and counts the graphs; the control is compiled by hand."""
+    import torch
+
+    from experiments import workloads
+    from reportkit.bench import counters
+
+    model, inputs = getattr(workloads, case.workload)(here)
+
+    def graphs(callee: Callable[..., object]) -> int:
+        counters.reset()
+        workloads.quiet(callee, inputs, repeats=3)()
+        return counters.unique_graphs()
+
+    def observe() -> dict[str, Finding]:
+        plain, by_hand = graphs(model), graphs(torch.compile(model, backend="aot_eager"))
+        if not by_hand:
+            message = "a model that was compiled by hand shows no graph either: the count says nothing"
+            raise RuntimeError(message)
+        return {
+            "compiles-by-default": Finding(
+                holds=plain > 0,
+                evidence={
+                    "torch": torch.__version__,
+                    "graphs of a model called as it is": plain,
+                    "graphs of the same, compiled by hand (control)": by_hand,
+                },
+            )
+        }
+
+    return observe
+
+
+def _fact(name: str, smoke: float) -> Case:
+    return Case(experiment=name, axes={"workload": "gelu"}, workload="gelu_chain", cost={"full": 12, "smoke": smoke})
+
+
+EXPERIMENTS = (
+    Experiment(id="backends", kind="fact", cases=(_fact("backends", 10),), prepare=prepare_backends),
+    Experiment(id="defaults", kind="fact", cases=(_fact("defaults", 5),), prepare=prepare_defaults),
+)
+
+SECTION = Section(id="outlook", number=7, claims=CLAIMS, experiments=EXPERIMENTS)
