@@ -9,8 +9,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from experiments.benchmarks import HEADLINE
 from experiments.limits import COLD, inference, prepare_moe, prepare_recursive, small, training
-from reportkit.claims import TRUE, Claim, Fact, SomeBelow, Speedup, Where, at_most
+from reportkit.claims import (
+    TRUE,
+    Claim,
+    Each,
+    Fact,
+    GeometricMean,
+    Ratio,
+    SomeBelow,
+    Speedup,
+    Where,
+    above,
+    at_most,
+    between,
+)
 from reportkit.plan import Case, Experiment, Here, Section, Sides
 from reportkit.records import Finding
 
@@ -50,6 +64,41 @@ CLAIMS = (
         on="cuda",
     ),
 )
+
+
+def _good(workload: str) -> Speedup:
+    return Speedup(Where("table", {"workload": workload, "process": HEADLINE}))
+
+
+GOOD = ("resnet50", "vit", "unet")
+"""What the article calls good cases, at medium batch and up."""
+
+LATER = (
+    Claim(
+        id="good-cases",
+        quantity=Each({name: _good(name) for name in GOOD}),
+        bound=above(1.1),
+        on="cuda",
+        settings=("d", "t", "h"),
+    ),
+    Claim(
+        id="batch-helps",
+        quantity=Ratio(
+            Speedup(Where("table", {"workload": "resnet50", "precision": "d", "process": HEADLINE})),
+            Speedup(small("resnet50", COLD[0])),
+        ),
+        bound=above(1.0),
+        on="cuda",
+    ),
+    Claim(
+        id="gain-30-60",
+        quantity=GeometricMean(tuple(_good(name) for name in GOOD)),
+        bound=between(1.24, 1.68),
+        on="cuda",
+        settings=("d", "t", "h"),
+    ),
+)
+"""Claims that rest on section 4's cases as well."""
 
 
 def prepare_again(case: Case, here: Here) -> Sides:

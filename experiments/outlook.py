@@ -8,17 +8,49 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reportkit.claims import SHOWN, TRUE, Claim, Fact, Untestable, Where
+from reportkit.claims import SHOWN, TRUE, Claim, Fact, Metric, Ratio, Sum, Untestable, Where, below
 from reportkit.plan import Case, Experiment, Here, Section
 from reportkit.records import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+OLDEST, NEWEST = "2.4", "2.15"
+"""The lanes between which recompiles have grown rarer, or not."""
+
 CLAIMS = (
     Claim(id="pytorch-3-default", quantity=Untestable((Where("defaults", {}),)), bound=SHOWN, on="any"),
     Claim(id="other-hardware", quantity=Fact(Where("backends", {}), "mps"), bound=TRUE, on="any"),
 )
+
+
+def _graphs(lane: str | None = None) -> Sum:
+    """Return how many graphs a lane needs by default for lengths, batch sizes and image sizes that vary."""
+    return Sum(
+        (
+            (1, Metric(Where("lengths-range", {"dynamic": "default", "positions": 1024}, lane), "graphs")),
+            (1, Metric(Where("batch-sizes", {"dynamic": "default"}, lane), "graphs")),
+            (
+                1,
+                Metric(
+                    Where("stream", {"workload": "cnn-stream", "precision": "d", "process": "cold-1"}, lane),
+                    "counters.unique_graphs",
+                ),
+            ),
+        )
+    )
+
+
+LATER = (
+    Claim(
+        id="shapes-generalised",
+        quantity=Ratio(_graphs(), _graphs(OLDEST)),
+        bound=below(1.0),
+        on="any",
+        lane=NEWEST,
+    ),
+)
+"""Claims that rest on the cases of sections 3, 4 and 5."""
 
 
 def prepare_backends(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
@@ -85,7 +117,7 @@ def prepare_defaults(case: Case, here: Here) -> Callable[[], dict[str, Finding]]
             "compiles-by-default": Finding(
                 holds=plain > 0,
                 evidence={
-                    "torch": torch.__version__,
+                    "torch": str(torch.__version__),
                     "graphs of a model called as it is": plain,
                     "graphs of the same, compiled by hand (control)": by_hand,
                 },
