@@ -1,6 +1,6 @@
 """The article under check: does `torch.compile` make PyTorch faster? Its sections, in reading order."""
 
-from experiments import benchmarks, controls, eager, ecosystem, inductor, outlook, questions
+from experiments import advice, benchmarks, controls, eager, ecosystem, inductor, limits, outlook, questions
 from reportkit.plan import Article
 
 ARTICLE = Article(
@@ -21,7 +21,9 @@ ARTICLE = Article(
         inductor.SECTION,
         benchmarks.SECTION,
         questions.SECTION,
+        limits.SECTION,
         outlook.SECTION,
+        advice.SECTION,
     ),
     anchors="anchors",
 )

@@ -7,7 +7,7 @@ Observed: how many kernels a call launches, and in which part of it any of them 
 
 from __future__ import annotations
 
-from reportkit.claims import SHOWN, Claim, Each, Metric, Ratio, Untestable, Where, at_least
+from reportkit.claims import SHOWN, Claim, Each, Metric, Ratio, Spread, Untestable, Where, at_least, at_most
 from reportkit.plan import Case, Experiment, Here, Section, Sides
 
 BATCHES = (8, 32, 256)
@@ -16,6 +16,14 @@ BATCHES = (8, 32, 256)
 
 def _table(workload: str) -> Where:
     return Where("table", {"workload": workload, "precision": "d", "process": "cold-1"})
+
+
+def _in_half(workload: str) -> Where:
+    return Where("table", {"workload": workload, "precision": "h", "process": "cold-1"})
+
+
+def _one_image(workload: str) -> Where:
+    return Where("small", {"workload": workload, "process": "cold-1"})
 
 
 def _launches(where: Where) -> Ratio:
@@ -33,6 +41,29 @@ CLAIMS = (
             }
         ),
         bound=at_least(1.3),
+        on="cuda",
+    ),
+    Claim(
+        id="eager-idle-gpu",
+        quantity=Ratio(Metric(_one_image("mobilenet"), "eager_busy"), Metric(_one_image("mobilenet"), "eager_wall")),
+        bound=at_most(0.8),
+        on="cuda",
+    ),
+    Claim(
+        id="gain-varies-batch",
+        quantity=Spread((_one_image("resnet50"), Where("batches", {}), _table("resnet50"))),
+        bound=at_least(1.2),
+        on="cuda",
+    ),
+    Claim(
+        id="gain-varies-model",
+        quantity=Spread(
+            (
+                *(_in_half(workload) for workload in ("resnet50", "mobilenet", "vit", "bert", "unet")),
+                Where("generate", {"workload": "gpt2", "precision": "h", "process": "cold-1"}),
+            )
+        ),
+        bound=at_least(1.2),
         on="cuda",
     ),
     Claim(id="gain-varies-hardware", quantity=Untestable((_table("resnet50"),)), bound=SHOWN, on="any"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reportkit.claims import TRUE, Claim, Fact, Metric, Ratio, Where, at_most
+from reportkit.claims import TRUE, Claim, Each, Fact, Metric, Ratio, Where, at_most
 from reportkit.plan import Case, Experiment, Here, Section, Unavailable
 from reportkit.records import Finding, Measurement
 
@@ -30,7 +30,18 @@ def _graphs(dynamic: str) -> Metric:
     return Metric(Where("lengths-range", {"dynamic": dynamic, "positions": 1024}), "graphs")
 
 
+def _fewer_launches(workload: str) -> Ratio:
+    where = Where("table", {"workload": workload, "precision": "h", "process": "cold-1"})
+    return Ratio(Metric(where, "launches.compiled"), Metric(where, "launches.eager"))
+
+
 CLAIMS = (
+    Claim(
+        id="fusion-fewer-launches",
+        quantity=Each({name: _fewer_launches(name) for name in ("resnet50", "bert", "unet")}),
+        bound=at_most(0.8),
+        on="cuda",
+    ),
     Claim(id="autotune-attention", quantity=_autotune("attention", "several-candidates-timed"), bound=TRUE, on="cuda"),
     Claim(
         id="autotune-normalization",

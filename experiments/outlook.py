@@ -1,12 +1,40 @@
-"""Section 7: what comes next.
+"""Section 7: the outlook.
 
 Timed: one pass of BERT over six lengths, eagerly and compiled, once for any length and once for each of them.
+Observed: for which kinds of device inductor has code generators, and whether this version compiles a model that
+nobody asked it to.
 """
 
 from __future__ import annotations
 
-from reportkit.claims import Claim, Ratio, Speedup, Where, at_least, below
+from typing import TYPE_CHECKING
+
+from reportkit.claims import SHOWN, TRUE, Claim, Fact, Metric, Ratio, Speedup, Sum, Untestable, Where, at_least, below
 from reportkit.plan import Case, Experiment, Here, Section, Sides
+from reportkit.records import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OLDEST, NEWEST = "2.4", "2.15"
+"""The lanes between which recompiles have grown rarer, or not."""
+
+
+def _graphs(lane: str | None = None) -> Sum:
+    """Return how many graphs a lane needs by default for lengths, batch sizes and image sizes that vary."""
+    return Sum(
+        (
+            (1, Metric(Where("lengths-range", {"dynamic": "default", "positions": 1024}, lane), "graphs")),
+            (1, Metric(Where("batch-sizes", {"dynamic": "default"}, lane), "graphs")),
+            (
+                1,
+                Metric(
+                    Where("stream", {"workload": "cnn-stream", "precision": "d", "process": "cold-1"}, lane),
+                    "counters.unique_graphs",
+                ),
+            ),
+        )
+    )
 
 
 def _lengths(shapes: str) -> Speedup:
@@ -16,7 +44,18 @@ def _lengths(shapes: str) -> Speedup:
 DYNAMIC_OVER_EACH = Ratio(_lengths("dynamic"), _lengths("each"))
 """What is left of the speedup where one graph serves every length."""
 
-CLAIMS = (Claim(id="dynamic-near-static", quantity=DYNAMIC_OVER_EACH, bound=at_least(0.9), on="cuda"),)
+CLAIMS = (
+    Claim(id="pytorch-3-default", quantity=Untestable((Where("defaults", {}),)), bound=SHOWN, on="any"),
+    Claim(
+        id="shapes-generalised",
+        quantity=Ratio(_graphs(), _graphs(OLDEST)),
+        bound=below(1.0),
+        on="any",
+        lane=NEWEST,
+    ),
+    Claim(id="dynamic-near-static", quantity=DYNAMIC_OVER_EACH, bound=at_least(0.9), on="cuda"),
+    Claim(id="other-hardware", quantity=Fact(Where("backends", {}), "mps"), bound=TRUE, on="any"),
+)
 
 VARLEN = (Claim(id="varlen-caution", quantity=DYNAMIC_OVER_EACH, bound=below(0.95), on="cuda"),)
 """The same number, of which section 8 claims something else."""
@@ -43,6 +82,84 @@ def prepare_lengths(case: Case, here: Here) -> Sides:
     )
 
 
+def prepare_backends(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
+    """Return the call that asks inductor what it generates code for.
+
+    It fills its list when it first compiles, whatever for. That the list has the device which was compiled for shows
+    that it is the list.
+    """
+    import torch
+    from torch._inductor.codegen import common
+
+    from experiments import workloads
+
+    model, inputs = getattr(workloads, case.workload)(here)
+
+    def generator(device: str) -> str | None:
+        found = common.get_scheduling_for_device(device)
+        # Several are chosen between when code is generated, by a function of no name.
+        return None if found is None else getattr(found, "__name__", str(found)).replace("<lambda>", "one of several")
+
+    def observe() -> dict[str, Finding]:
+        workloads.quiet(torch.compile(model), inputs)()
+        if generator(here.device) is None:
+            message = f"inductor compiled for {here.device} and does not list it: its list is somewhere else"
+            raise RuntimeError(message)
+        mps = generator("mps")
+        return {
+            "mps": Finding(
+                holds=mps is not None,
+                evidence={
+                    "mps": mps,
+                    "xpu": generator("xpu"),
+                    f"{here.device} (control)": generator(here.device),
+                    "all devices listed": ", ".join(sorted(common.device_codegens)),
+                    "ROCm": "not testable: this torch is "
+                    + (f"CUDA {torch.version.cuda}" if torch.version.cuda else "without CUDA"),
+                },
+            )
+        }
+
+    return observe
+
+
+def prepare_defaults(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
+    """Return the call that runs a model as it is and counts the graphs; the control is compiled by hand."""
+    import torch
+
+    from experiments import workloads
+    from reportkit.bench import counters
+
+    model, inputs = getattr(workloads, case.workload)(here)
+
+    def graphs(callee: Callable[..., object]) -> int:
+        counters.reset()
+        workloads.quiet(callee, inputs, repeats=3)()
+        return counters.unique_graphs()
+
+    def observe() -> dict[str, Finding]:
+        plain, by_hand = graphs(model), graphs(torch.compile(model, backend="aot_eager"))
+        if not by_hand:
+            message = "a model that was compiled by hand shows no graph either: the count says nothing"
+            raise RuntimeError(message)
+        return {
+            "compiles-by-default": Finding(
+                holds=plain > 0,
+                evidence={
+                    "torch": str(torch.__version__),
+                    "graphs of a model called as it is": plain,
+                    "graphs of the same, compiled by hand (control)": by_hand,
+                },
+            )
+        }
+
+    return observe
+
+
+def _fact(name: str, smoke: float) -> Case:
+    return Case(experiment=name, axes={"workload": "gelu"}, workload="gelu_chain", cost={"full": 12, "smoke": smoke})
+
+
 LENGTHS = Experiment(
     id="lengths",
     kind="timing",
@@ -60,4 +177,10 @@ LENGTHS = Experiment(
     prepare=prepare_lengths,
 )
 
-SECTION = Section(id="outlook", number=7, claims=CLAIMS, experiments=(LENGTHS,))
+EXPERIMENTS = (
+    LENGTHS,
+    Experiment(id="backends", kind="fact", cases=(_fact("backends", 10),), prepare=prepare_backends),
+    Experiment(id="defaults", kind="fact", cases=(_fact("defaults", 5),), prepare=prepare_defaults),
+)
+
+SECTION = Section(id="outlook", number=7, claims=CLAIMS, experiments=EXPERIMENTS)

@@ -8,6 +8,7 @@ Smoke scale keeps the architecture and shrinks sizes.
 from __future__ import annotations
 
 import itertools
+import random
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -525,7 +526,7 @@ def capture_model(name: str, here: Here) -> tuple[nn.Module, Inputs]:
     return model.eval().to(here.device), tuple(tensor.to(here.device) for tensor in inputs)
 
 
-class Branch(nn.Module):  # type: ignore[misc]  # Torch is not installed where types are checked.
+class Branch(nn.Module):
     """An `if` that depends on the data."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -535,7 +536,7 @@ class Branch(nn.Module):  # type: ignore[misc]  # Torch is not installed where t
         return x - 1
 
 
-class Loop(nn.Module):  # type: ignore[misc]
+class Loop(nn.Module):
     """A `while` that depends on the data."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -563,3 +564,268 @@ def layer_norm(here: Here, *, width: int = 768) -> tuple[nn.Module, Inputs]:
     torch.manual_seed(SEED)
     rows = torch.randn(4096, width).to(here.device, torch.float16)
     return nn.LayerNorm(width).eval().to(here.device, torch.float16), (rows,)
+
+
+class Learner(nn.Module):
+    """A network with its loss, as it is trained: returns the loss and what it was computed from."""
+
+    def __init__(self, network: nn.Module) -> None:
+        """Keep the network."""
+        super().__init__()
+        self.network = network
+
+    def forward(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return cross entropy and logits; the last input holds the classes."""
+        *given, classes = inputs
+        logits = self.network(*given)
+        logits = getattr(logits, "logits", logits)
+        return nn.functional.cross_entropy(logits, classes), logits
+
+
+def resnet50_training(here: Here) -> tuple[nn.ModuleDict, Inputs]:
+    """ResNet-50 in training mode with its loss; images as for `resnet50`, and a class for each."""
+    model, (images,) = resnet50(here)
+    classes = torch.randint(0, 1000, (len(images),)).to(here.device)
+    return nn.ModuleDict({"learner": Learner(model)}).train(), (images, classes)
+
+
+def bert_training(here: Here) -> tuple[nn.ModuleDict, Inputs]:
+    """BERT-base in training mode as a classifier of two classes, with its loss; tokens as for `bert_base`.
+
+    Dropout is computed and drops nothing, as in PyTorch's benchmarks: eager and compiled code draw other
+    numbers from one seed, and gradients could not be compared.
+    """
+    from transformers import BertForSequenceClassification
+
+    bert, (tokens, mask) = bert_base(here)
+    for name, value in bert.config.to_dict().items():
+        if "drop" in name and isinstance(value, float):
+            setattr(bert.config, name, 1e-30)
+    model = BertForSequenceClassification(bert.config).to(here.device)
+    classes = torch.randint(0, 2, (len(tokens),)).to(here.device)
+    return nn.ModuleDict({"learner": Learner(model)}).train(), (tokens, mask, classes)
+
+
+class Critic(nn.Module):
+    """The discriminator of a DCGAN with its loss."""
+
+    def __init__(self, features: int) -> None:
+        """Make the layers: 64 px down to one number."""
+        super().__init__()
+        widths = (features, features * 2, features * 4, features * 8)
+        layers: list[nn.Module] = [nn.Conv2d(3, features, 4, 2, 1, bias=False), nn.LeakyReLU(0.2)]
+        for before, after in itertools.pairwise(widths):
+            layers += [nn.Conv2d(before, after, 4, 2, 1, bias=False), nn.BatchNorm2d(after), nn.LeakyReLU(0.2)]
+        self.layers = nn.Sequential(*layers, nn.Conv2d(features * 8, 1, 4, 1, 0, bias=False))
+
+    def forward(self, images: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+        """Return how far it is from taking images for what `truth` says: 1 real, 0 made."""
+        return nn.functional.binary_cross_entropy_with_logits(self.layers(images).flatten(), truth)
+
+
+def _generator(features: int) -> nn.Module:
+    """Return the generator of a DCGAN: 100 numbers up to 3 x 64 x 64."""
+    widths = (features * 8, features * 4, features * 2, features)
+    layers: list[nn.Module] = [nn.ConvTranspose2d(100, features * 8, 4, 1, 0, bias=False)]
+    for before, after in itertools.pairwise(widths):
+        layers += [nn.BatchNorm2d(before), nn.ReLU(), nn.ConvTranspose2d(before, after, 4, 2, 1, bias=False)]
+    return nn.Sequential(
+        *layers, nn.BatchNorm2d(features), nn.ReLU(), nn.ConvTranspose2d(features, 3, 4, 2, 1, bias=False), nn.Tanh()
+    )
+
+
+def dcgan_training(here: Here) -> tuple[nn.ModuleDict, Inputs]:
+    """A DCGAN of 64 features at 64 px in training mode: 64 images and noises, and what is true of either (smoke: 8, 4).
+
+    The noise is drawn once, so that every step is the same work.
+    """
+    torch.manual_seed(SEED)
+    features, batch = (64, 64) if here.scale == "full" else (8, 4)
+    model = nn.ModuleDict({"critic": Critic(features), "generator": _generator(features)})
+    for layer in model.modules():
+        if isinstance(layer, nn.Conv2d | nn.ConvTranspose2d):
+            nn.init.normal_(layer.weight, 0.0, 0.02)
+    images, noise = torch.rand(batch, 3, 64, 64) * 2 - 1, torch.randn(batch, 100, 1, 1)
+    inputs = (images, noise, torch.ones(batch), torch.zeros(batch))
+    return model.train().to(here.device), tuple(tensor.to(here.device) for tensor in inputs)
+
+
+class Expert(nn.Module):
+    """Two linear layers around a GELU."""
+
+    def __init__(self, width: int, inner: int) -> None:
+        """Make the layers: `width` to `inner` and back."""
+        super().__init__()
+        self.up, self.activation, self.down = nn.Linear(width, inner), nn.GELU(), nn.Linear(inner, width)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Return as many numbers a token as it was given."""
+        result: torch.Tensor = self.down(self.activation(self.up(tokens)))
+        return result
+
+
+class Mixture(nn.Module):
+    """A mixture of experts: a router sends each token to the two that it scores highest."""
+
+    def __init__(self, experts: int, width: int, inner: int) -> None:
+        """Make router and experts."""
+        super().__init__()
+        self.router = nn.Linear(width, experts)
+        self.experts = nn.ModuleList(Expert(width, inner) for _ in range(experts))
+
+    def choose(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Return the two experts of each token, the higher score first."""
+        return self.router(tokens).topk(2).indices
+
+    def forward(self, tokens: torch.Tensor, chosen: torch.Tensor | None = None) -> torch.Tensor:
+        """Return each token's experts' results, weighted; `chosen` routes in the router's place."""
+        scores = self.router(tokens)
+        if chosen is None:
+            chosen = scores.topk(2).indices
+        weights = scores.softmax(-1).gather(-1, chosen)
+        result = torch.zeros_like(tokens)
+        for number, expert in enumerate(self.experts):
+            token, place = torch.where(chosen == number)
+            result.index_add_(0, token, expert(tokens[token]) * weights[token, place].unsqueeze(-1))
+        return result
+
+
+def _tokens(here: Here) -> tuple[int, int, torch.Tensor]:
+    """Return width and inner width of an expert, and 4096 tokens (smoke: 32, 64, and 64 tokens)."""
+    torch.manual_seed(SEED)
+    width, inner, number = (1024, 4096, 4096) if here.scale == "full" else (32, 64, 64)
+    return width, inner, torch.randn(number, width).to(here.device)
+
+
+def mixture(here: Here) -> tuple[nn.Module, Inputs]:
+    """A mixture of 8 experts, 1024 to 4096 to 1024, in fp16 on a GPU, and 4096 tokens; two experts a token."""
+    width, inner, tokens = _tokens(here)
+    return half(Mixture(8, width, inner).eval().to(here.device), (tokens,), here)
+
+
+def dense(here: Here) -> tuple[nn.Module, Inputs]:
+    """One expert of twice the inner width for all tokens: as many products of numbers as the mixture's."""
+    width, inner, tokens = _tokens(here)
+    return half(Expert(width, 2 * inner).eval().to(here.device), (tokens,), here)
+
+
+Tree = Any
+"""A leaf, which is a tensor of one row, or a pair of trees."""
+
+
+class TreeCell(nn.Module):
+    """The cell of a binary Tree-LSTM (Tai, Socher and Manning, 2015)."""
+
+    def __init__(self, units: int) -> None:
+        """Make the layer behind its five gates."""
+        super().__init__()
+        self.gates = nn.Linear(2 * units, 5 * units)
+
+    def forward(self, left: Inputs, right: Inputs) -> Inputs:
+        """Return output and memory of a node from those of its two parts."""
+        enter, keep_left, keep_right, leave, new = self.gates(torch.cat((left[0], right[0]), -1)).chunk(5, -1)
+        memory = enter.sigmoid() * new.tanh() + keep_left.sigmoid() * left[1] + keep_right.sigmoid() * right[1]
+        return leave.sigmoid() * memory.tanh(), memory
+
+
+class Recursive(nn.Module):
+    """A cell that is applied up a tree, by recursion."""
+
+    def __init__(self, units: int) -> None:
+        """Make the cell."""
+        super().__init__()
+        self.cell = TreeCell(units)
+
+    def forward(self, tree: Tree) -> Inputs:
+        """Return output and memory of the tree's root."""
+        if isinstance(tree, torch.Tensor):
+            return tree, torch.zeros_like(tree)
+        result: Inputs = self.cell(self(tree[0]), self(tree[1]))
+        return result
+
+
+def trees(here: Here) -> tuple[nn.Module, tuple[Tree, ...]]:
+    """A recursive network of 256 units and 64 random trees of 4 to 12 leaves (smoke: 32 units, 6 trees of 2 or 3)."""
+    torch.manual_seed(SEED)
+    chance = random.Random(SEED)  # noqa: S311 -- the same trees every time, no secret
+    units, number, fewest, most = (256, 64, 4, 12) if here.scale == "full" else (32, 6, 2, 3)
+
+    def grown(leaves: int) -> Tree:
+        if leaves == 1:
+            return torch.randn(1, units).to(here.device)
+        left = chance.randint(1, leaves - 1)
+        return grown(left), grown(leaves - left)
+
+    stream = tuple(grown(chance.randint(fewest, most)) for _ in range(number))
+    return Recursive(units).eval().to(here.device), stream
+
+
+class Readout(nn.Module):
+    """What a recurrent network ends in: the mean over time, and the logarithms of ten classes' probabilities."""
+
+    def __init__(self, units: int) -> None:
+        """Make the layer."""
+        super().__init__()
+        self.classes = nn.Linear(units, 10)
+
+    def forward(self, steps: torch.Tensor) -> torch.Tensor:
+        """Return ten numbers a sequence."""
+        return nn.functional.log_softmax(self.classes(steps.mean(1)), -1)
+
+
+class Recurrent(nn.Module):
+    """An LSTM and its readout.
+
+    Dynamo leaves `torch.nn.LSTM` alone, and on 2.4 and 2.5 the whole function that holds one: the readout is a module
+    of its own, so that something is compiled.
+    """
+
+    def __init__(self, units: int) -> None:
+        """Make two layers."""
+        super().__init__()
+        self.layers = nn.LSTM(units, units, num_layers=2, batch_first=True)
+        self.readout = Readout(units)
+
+    def forward(self, sequences: torch.Tensor) -> torch.Tensor:
+        """Return ten numbers a sequence."""
+        result: torch.Tensor = self.readout(self.layers(sequences)[0])
+        return result
+
+
+def lstm(here: Here) -> tuple[nn.Module, Inputs]:
+    """An LSTM of 2 layers of 512 with a readout, on 32 sequences of length 64 (smoke: layers of 32, 2 of length 8)."""
+    torch.manual_seed(SEED)
+    units, batch, length = (512, 32, 64) if here.scale == "full" else (32, 2, 8)
+    return Recurrent(units).eval().to(here.device), (torch.randn(batch, length, units).to(here.device),)
+
+
+GELU_SCALE = 1.5
+"""The factor of the scaled GELU."""
+
+
+def scaled_gelu(numbers: torch.Tensor) -> torch.Tensor:
+    """The scaled GELU in PyTorch's own operators."""
+    return GELU_SCALE * nn.functional.gelu(numbers)
+
+
+class Chain(nn.Module):
+    """Elementwise operators with a scaled GELU in their middle."""
+
+    def __init__(self, gelu: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        """Keep the function that computes the GELU."""
+        super().__init__()
+        self.gelu = gelu
+
+    def forward(self, numbers: torch.Tensor) -> torch.Tensor:
+        """Return as many numbers, each made of the one at its place."""
+        middle = self.gelu(torch.sin(numbers) * numbers + 0.5)
+        return torch.cos(middle) * middle + numbers
+
+
+def chain(
+    here: Here, gelu: Callable[[torch.Tensor], torch.Tensor] = scaled_gelu
+) -> tuple[nn.Module, tuple[torch.Tensor]]:
+    """A chain of elementwise operators with a GELU in it, on 8192 x 4096 numbers in fp32 (smoke: 64 x 64)."""
+    torch.manual_seed(SEED)
+    rows, columns = (8192, 4096) if here.scale == "full" else (64, 64)
+    return Chain(gelu).eval(), (torch.randn(rows, columns).to(here.device),)
