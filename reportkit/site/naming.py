@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from reportkit.site.texts import Texts
 
 
+_PROCESS = "process"
 _OF_A_SIDE = re.compile(
     r"(launches\.|memory\.)?(?P<side>eager|compiled)(_(?P<kind>gpu|wall|busy|energy|allocated|reserved))?"
 )
@@ -191,23 +192,27 @@ def _places(texts: Texts, numbers: Sequence[Number]) -> list[str]:
 
 
 def _place(texts: Texts, where: Where, among: Sequence[Where]) -> str:
-    """Return a place by the first thing that is not the same for all: workload, another axis, lane, experiment."""
-    shared = [axis for axis in ("workload", *where.axes) if all(axis in other.axes for other in among)]
-    for axis in shared:
+    """Return a place by the first thing that is not the same for all.
+
+    Workload, another axis, lane, experiment; the caches of a process last, since replicates start on either.
+    """
+    axes = [axis for axis in ("workload", *where.axes) if axis != _PROCESS and all(axis in one.axes for one in among)]
+    for axis in axes:
         if len({_at(texts, other, axis) for other in among}) > 1:
             return _at(texts, where, axis)
     if len({other.lane for other in among}) > 1:
         return texts("what.lane", lane=where.lane) if where.lane else texts("what.this-lane")
     if len({other.experiment for other in among}) > 1:
         return texts.name("experiment", where.experiment)
-    return ""
+    caches = [_at(texts, other, _PROCESS) for other in among if _PROCESS in other.axes]
+    return _at(texts, where, _PROCESS) if len(caches) == len(among) and len(set(caches)) > 1 else ""
 
 
 def _at(texts: Texts, where: Where, axis: str) -> str:
     """Return what a place is called by its value, or values, on an axis; of a process, the caches it starts on."""
     found = where.axes[axis]
     values = found if isinstance(found, tuple) else (found,)
-    if axis == "process":
+    if axis == _PROCESS:
         return texts("what.warm" if str(values[0]).startswith("warm") else "what.cold")
     return listed(texts, [on_axis(texts, axis, one) for one in values])
 

@@ -298,7 +298,7 @@ def test_a_case_table_has_launches_memory_and_energy_only_where_a_file_has_them(
     full: Built, make_project: MakeProject
 ) -> None:
     heads = ("launches a call", "GPU busy", "peak memory, allocated", "peak memory, reserved", "energy a call")
-    assert not any(head in words(full.page("claims/table-bert.html")) for head in heads)
+    assert not any(head in words(full.page("claims/cache-hits.html")) for head in heads)
     project = make_project("passes")
     extra = {
         "eager_busy": Measurement(unit="s", samples=[0.006]),

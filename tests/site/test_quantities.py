@@ -238,3 +238,14 @@ def test_a_speedup_is_listed_once_and_only_if_it_is_by_compiling() -> None:
     assert [(one.claim, one.experiment) for one in listed] == [("mixed", "timed"), ("large", "large")]
     made = words(Fragments(edition(), named("en"), "index.md").columns())
     assert sorted(re.findall(r"ResNet-50 \([^)]*\)", made)) == ["ResNet-50 (batch 256)", "ResNet-50 (batch 64)"]
+
+
+def test_caches_tell_places_apart_only_where_nothing_else_does() -> None:
+    cold, warm = (Where("timed", {"workload": "a", "process": name}) for name in ("cold-1", "warm-2"))
+    other = Where("large", {"workload": "a", "process": "warm-2"})
+    said = [naming.what(named("en"), Ratio(Speedup(cold), Speedup(under))) for under in (warm, other, cold)]
+    assert said == [
+        "speedup, empty caches over warm caches",
+        "speedup, batch 64 over batch 256",
+        "speedup over speedup",
+    ]
