@@ -129,7 +129,7 @@ def test_where_there_is_no_server_a_child_is_started_alone_and_it_is_said_once(
     assert capsys.readouterr().out.count("imports torch anew, since none can be forked: made up") == 1
 
 
-def test_a_forked_case_compiles_into_its_own_folder_and_has_spent_nothing_on_imports(
+def test_a_forked_case_compiles_into_its_own_folder_under_its_own_settings(
     wish: Callable[..., Wish], toy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from reportkit.bench import runner
@@ -151,10 +151,22 @@ def test_a_forked_case_compiles_into_its_own_folder_and_has_spent_nothing_on_imp
         return born[-1]
 
     monkeypatch.setattr(runner, "_child", watch)
-    assert runner.run(wish("cold.fine")) == 0
+    section = toy / "experiments" / "section.py"
+    plain = 'cache="cold", steady=False'
+    code = section.read_text()
+    assert code.count(plain) == 1
+    # The limit has the name that all versions know.
+    section.write_text(code.replace(plain, f'{plain}, settings={{"torch._dynamo.config.cache_size_limit": 3}}'))
 
-    (stored,) = records.load(toy)[0]
-    assert stored.file.status == "complete"
-    assert born
+    assert runner.run(wish("cold.fine-again")) == 0
+
+    files = {one.file.case: one.file for one in records.load(toy)[0]}
+    cold, warm = files["cold.fine"], files["cold.fine-again"]
+    assert (cold.status, warm.status) == ("complete", "complete")
+    assert len(born) == 3
     assert all(isinstance(one, Forked) for one in born)
     assert [names for names in seen if "inductor" in names]
+    assert cold.settings["dynamo.recompile_limit"] == 3
+    assert warm.settings["dynamo.recompile_limit"] != 3
+    # What the cold process compiled lies where the warm one looks, in every version that has a cache of graphs.
+    assert warm.findings["cache-hit"].holds is bool(warm.settings["cache.fx_graph_cache"])
