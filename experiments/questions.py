@@ -228,7 +228,7 @@ class Captured:
     graphs: int
     breaks: int
     reason: str | None
-    """The first line of the first reason for a break."""
+    """The beginning of the first reason for a break, on one line."""
     output: Any = field(repr=False)
 
 
@@ -244,7 +244,7 @@ def _captured(call: Callable[[], Any]) -> Captured:
     return Captured(
         graphs=counters.unique_graphs(),
         breaks=sum(reasons.values()),
-        reason=None if first is None else first.strip().splitlines()[0][:200],
+        reason=None if first is None else " ".join(first.split())[:300],
         output=output,
     )
 
