@@ -7,7 +7,7 @@ Observed: how many kernels a call launches, and in which part of it any of them 
 
 from __future__ import annotations
 
-from reportkit.claims import SHOWN, Claim, Each, Metric, Ratio, Untestable, Where, at_least
+from reportkit.claims import SHOWN, Claim, Each, Metric, Ratio, Spread, Untestable, Where, at_least, at_most
 from reportkit.plan import Case, Experiment, Here, Section, Sides
 
 BATCHES = (8, 32, 256)
@@ -16,6 +16,10 @@ BATCHES = (8, 32, 256)
 
 def _table(workload: str) -> Where:
     return Where("table", {"workload": workload, "precision": "d", "process": "cold-1"})
+
+
+def _small(workload: str) -> Where:
+    return Where("small", {"workload": workload, "precision": "d", "process": "cold-1"})
 
 
 def _launches(where: Where) -> Ratio:
@@ -36,6 +40,39 @@ CLAIMS = (
         on="cuda",
     ),
     Claim(id="gain-varies-hardware", quantity=Untestable((_table("resnet50"),)), bound=SHOWN, on="any"),
+)
+
+LATER = (
+    Claim(
+        id="eager-idle-gpu",
+        quantity=Ratio(Metric(_small("mobilenet"), "eager_busy"), Metric(_small("mobilenet"), "eager_wall")),
+        bound=at_most(0.8),
+        on="cuda",
+    ),
+    Claim(
+        id="gain-varies-batch",
+        quantity=Spread((Where("batches", {"workload": "resnet50"}), _table("resnet50"), _small("resnet50"))),
+        bound=at_least(1.2),
+        on="cuda",
+    ),
+    Claim(
+        id="gain-varies-model",
+        quantity=Spread(
+            (
+                Where(
+                    "table",
+                    {
+                        "workload": ("resnet50", "mobilenet", "vit", "bert", "unet"),
+                        "precision": "h",
+                        "process": "cold-1",
+                    },
+                ),
+                Where("generate", {"workload": "gpt2", "precision": "h", "process": "cold-1"}),
+            )
+        ),
+        bound=at_least(1.2),
+        on="cuda",
+    ),
 )
 
 

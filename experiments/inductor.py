@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reportkit.claims import TRUE, Claim, Fact, Metric, Ratio, Where, at_most
+from reportkit.claims import TRUE, Claim, Each, Fact, Metric, Ratio, Where, at_most
 from reportkit.plan import Case, Experiment, Here, Section, Unavailable
 from reportkit.records import Finding, Measurement
 
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 LENGTHS = tuple(range(128, 512 + 1, 32))
 """The article's range, in tokens."""
+
+
+def _launches(workload: str) -> Ratio:
+    where = Where("table", {"workload": workload, "precision": "h", "process": "cold-1"})
+    return Ratio(Metric(where, "launches.compiled"), Metric(where, "launches.eager"))
 
 
 def _autotune(what: str, finding: str) -> Fact:
@@ -45,6 +50,15 @@ CLAIMS = (
         quantity=Ratio(_graphs("default"), _graphs("false")),
         bound=at_most(0.5),
         on="any",
+    ),
+)
+
+LATER = (
+    Claim(
+        id="fusion-fewer-launches",
+        quantity=Each({workload: _launches(workload) for workload in ("resnet50", "bert", "unet")}),
+        bound=at_most(0.8),
+        on="cuda",
     ),
 )
 
@@ -169,7 +183,7 @@ def _lengths(dynamic: str, positions: int) -> Case:
         axes={"dynamic": dynamic, "positions": positions},
         workload="bert_lengths",
         settings=limit,
-        cost={"full": 20 if dynamic == "default" else 60, "smoke": 8 if dynamic == "default" else 15},
+        cost={"full": 20 if dynamic == "default" else 60, "smoke": 8 if dynamic == "default" else 18},
     )
 
 
