@@ -9,7 +9,7 @@ CUDA graph was replayed; how many graphs serve several lengths.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from experiments.benchmarks import COLD, WARM
 from reportkit.claims import (
@@ -290,28 +290,36 @@ def prepare_capture(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
     return observe
 
 
-def prepare_kernels(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
+def prepare_triton(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
+    """Return the call that looks for Triton kernels."""
+    if here.device != "cuda":
+        message = "needs a GPU: on a CPU Inductor generates C++"
+        raise Unavailable(message)
+    return kernels_of(case, here, "triton")
+
+
+def prepare_cpp(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
+    """Return the call that looks for C++ kernels, which are the CPU's, on any machine."""
+    return kernels_of(case, replace(here, device="cpu"), "cpp")
+
+
+def kernels_of(case: Case, here: Here, language: Literal["triton", "cpp"]) -> Callable[[], dict[str, Finding]]:
     """Return the call that compiles a small model and looks for generated kernels, and for their runs in the profiler.
 
-    C++ kernels are those of the CPU, on any machine. The control, by `aot_eager`, must have neither.
+    The control, by `aot_eager`, must have neither.
     """
     import torch
 
     from experiments import workloads
     from reportkit.bench import inductor
 
-    triton = case.experiment == "triton-kernels"
-    if triton and here.device != "cuda":
-        message = "needs a GPU: on a CPU Inductor generates C++"
-        raise Unavailable(message)
-    there = here if triton else replace(here, device="cpu")
-    model, inputs = getattr(workloads, case.workload)(there)
+    model, inputs = getattr(workloads, case.workload)(here)
 
     def look(backend: str) -> tuple[Seen, list[str], int]:
         call = workloads.quiet(torch.compile(model, backend=backend), inputs)
         seen = inductor.observe(call)
-        kernels = seen.kernels("triton" if triton else "cpp")
-        return seen, kernels, inductor.runs_of(kernels, inductor.ran(call, there))
+        kernels = seen.kernels(language)
+        return seen, kernels, inductor.runs_of(kernels, inductor.ran(call, here))
 
     def observe() -> dict[str, Finding]:
         _, none, control = look("aot_eager")
@@ -400,7 +408,6 @@ def prepare_lengths(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
             "lengths": ", ".join(str(length) for length in LENGTHS),
             "graphs with dynamic=True": graphs,
             "graphs with dynamic=False (control)": control,
-            "graphs by default": workloads.graphs_for(model, calls),
         }
         return {"one-graph": Finding(holds=graphs == 1, evidence=evidence)}
 
@@ -446,13 +453,13 @@ EXPERIMENTS = (
         id="triton-kernels",
         kind="fact",
         cases=(_fact("triton-kernels", {"workload": "gelu"}, "gelu_chain", 20, 2),),
-        prepare=prepare_kernels,
+        prepare=prepare_triton,
     ),
     Experiment(
         id="cpp-kernels",
         kind="fact",
         cases=(_fact("cpp-kernels", {"workload": "gelu"}, "gelu_chain", 20, 15),),
-        prepare=prepare_kernels,
+        prepare=prepare_cpp,
     ),
     Experiment(
         id="dynamic-lengths",

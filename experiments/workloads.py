@@ -426,13 +426,17 @@ def mlp(here: Here, *, batch: int = 256) -> tuple[nn.Module, Inputs]:
 
 
 def bert_positions(here: Here, positions: int, lengths: Sequence[int]) -> tuple[nn.Module, list[Inputs]]:
-    """BERT-base with so many positions, and two rows of tokens of each length (smoke: one layer of 16)."""
+    """BERT-base with so many positions, and eleven rows of tokens of each length (smoke: one layer of 16).
+
+    There are not as many rows as any length has tokens: sizes that are equal at the first call are taken for one, and
+    a second graph is compiled when they differ, which says nothing about lengths.
+    """
     from transformers import BertConfig, BertModel
 
     torch.manual_seed(SEED)
     small = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     config = BertConfig(max_position_embeddings=positions, **({} if here.scale == "full" else small))
-    rows = [torch.randint(0, config.vocab_size, (2, length)).to(here.device) for length in lengths]
+    rows = [torch.randint(0, config.vocab_size, (11, length)).to(here.device) for length in lengths]
     return BertModel(config).eval().to(here.device), [(tokens, torch.ones_like(tokens)) for tokens in rows]
 
 
@@ -517,11 +521,17 @@ def capture_model(name: str, here: Here) -> tuple[nn.Module, Inputs]:
     else:
         from diffusers import UNet2DConditionModel
 
-        # Four levels as in Stable Diffusion 1.5, each of a smaller width.
+        # Two of the four levels of Stable Diffusion 1.5, one with attention over the text and one without.
         model = UNet2DConditionModel(
-            sample_size=16, block_out_channels=(16, 16, 32, 32), norm_num_groups=8, attention_head_dim=4,
+            sample_size=16,
+            down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
+            up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
+            block_out_channels=(16, 32),
+            layers_per_block=1,
+            norm_num_groups=8,
+            attention_head_dim=4,
             cross_attention_dim=32,
-        )  # fmt: skip
+        )
         inputs = (torch.randn(2, 4, 16, 16), torch.tensor(10), torch.randn(2, 7, 32))
     return model.eval().to(here.device), tuple(tensor.to(here.device) for tensor in inputs)
 
