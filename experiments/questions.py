@@ -74,10 +74,27 @@ def _compiled_over_eager(where: Where, metric: str) -> Ratio:
 
 def _default_over(where: Where) -> Ratio:
     """Return the default mode's time over a mode's, from two processes."""
-    return Ratio(Side(_table("resnet50", "h", ("cold-1", "warm-2", "warm-3")), "compiled"), Side(where, "compiled"))
+    return Ratio(Side(_table("resnet50", "h", "cold-1"), "compiled"), Side(where, "compiled"))
+
+
+def _section_4(process: str | tuple[str, ...]) -> Mapping[str, Where]:
+    """Return section 4's models as a user first compiles them: at PyTorch's defaults, but GPT-2 in fp16."""
+    return {
+        "resnet50": _table("resnet50", "d", process),
+        "bert": _table("bert", "d", process),
+        "gpt2": Where("generate", {"workload": "gpt2", "precision": "h", "process": process}),
+        "cnn-stream": Where("stream", {"workload": "cnn-stream", "precision": "d", "process": process}),
+        "unet": _table("unet", "d", process),
+    }
 
 
 CLAIMS = (
+    Claim(
+        id="q1-one-line",
+        quantity=Each({name: Works(where) for name, where in _section_4("cold-1").items()}),
+        bound=TRUE,
+        on="any",
+    ),
     Claim(
         id="q1-extension-needs-care",
         quantity=Each(
@@ -88,6 +105,18 @@ CLAIMS = (
         ),
         bound=TRUE,
         on="any",
+    ),
+    Claim(
+        id="q2-first-call-slow",
+        # The UNet has one cold process a precision, since each takes a minute: those are its three.
+        quantity=Each(
+            {
+                **{name: FirstCall(where) for name, where in _section_4(COLD).items()},
+                "unet": FirstCall(Where("table", {"workload": "unet", "process": "cold-1"})),
+            }
+        ),
+        bound=between(2, 100),
+        on="cuda",
     ),
     Claim(
         id="q2-phases",
@@ -127,50 +156,8 @@ CLAIMS = (
     # processes' times would leave that out of its interval, and it can be a good part of the 10 % looked for.
     Claim(
         id="q4-gain",
-        quantity=Speedup(_mode("max-autotune", BESIDE_DEFAULT)),
+        quantity=Speedup(_mode("max-autotune", BESIDE_DEFAULT), base="default"),
         bound=between(1.05, 1.21),
-        on="cuda",
-    ),
-    Claim(
-        id="q5-amp-works",
-        quantity=Each({name: Works(_amp(name), unbroken=True) for name in ("resnet50", "bert")}),
-        bound=TRUE,
-        on="cuda",
-    ),
-    Claim(
-        id="q5-less-energy",
-        quantity=Each({name: _compiled_over_eager(_amp(name), "{}_energy") for name in ("resnet50", "bert")}),
-        bound=below(0.98),
-        on="cuda",
-    ),
-    Claim(id="q5-amp-api", quantity=Fact(Where("amp-api", {}), "undeprecated"), bound=TRUE, on="any"),
-)
-
-SECTION_4: Mapping[str, Where] = {
-    "resnet50": Where("table", {"workload": "resnet50", "precision": "d"}),
-    "bert": Where("table", {"workload": "bert", "precision": "d"}),
-    "gpt2": Where("generate", {"workload": "gpt2", "precision": "h"}),
-    "dynamic-cnn": Where("stream", {"workload": "cnn-stream", "precision": "d"}),
-    "unet": Where("table", {"workload": "unet", "precision": "d"}),
-}
-"""The models of section 4's table, each as a user first compiles it: at PyTorch's defaults, but GPT-2 in fp16."""
-
-
-def _first(where: Where, process: str | tuple[str, ...]) -> Where:
-    return Where(where.experiment, {**where.axes, "process": process})
-
-
-LATER = (
-    Claim(
-        id="q1-one-line",
-        quantity=Each({name: Works(_first(where, "cold-1")) for name, where in SECTION_4.items()}),
-        bound=TRUE,
-        on="any",
-    ),
-    Claim(
-        id="q2-first-call-slow",
-        quantity=Each({name: FirstCall(_first(where, COLD)) for name, where in SECTION_4.items()}),
-        bound=between(2, 100),
         on="cuda",
     ),
     Claim(
@@ -203,6 +190,12 @@ LATER = (
         on="any",
     ),
     Claim(
+        id="q5-amp-works",
+        quantity=Each({name: Works(_amp(name), unbroken=True) for name in ("resnet50", "bert")}),
+        bound=TRUE,
+        on="cuda",
+    ),
+    Claim(
         id="q5-less-memory",
         quantity=Each(
             {
@@ -217,8 +210,14 @@ LATER = (
         bound=below(0.98),
         on="cuda",
     ),
+    Claim(
+        id="q5-less-energy",
+        quantity=Each({name: _compiled_over_eager(_amp(name), "{}_energy") for name in ("resnet50", "bert")}),
+        bound=below(0.98),
+        on="cuda",
+    ),
+    Claim(id="q5-amp-api", quantity=Fact(Where("amp-api", {}), "undeprecated"), bound=TRUE, on="any"),
 )
-"""Claims that rest on experiments of other sections as well."""
 
 
 @dataclass(frozen=True, slots=True)
