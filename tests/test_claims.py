@@ -43,6 +43,18 @@ FIXED = {
     "resnet50-stable": (4, "<= 1.05", "cuda", (), None),
     "bert-compile-costly": (4, "> 1", "cuda", (), None),
     "q3-from-pretrained": (5, "true", "any", (), None),
+    "training-range": (6, "0.95 to 1.26", "cuda", ("a", "d"), None),
+    "backward-is-bottleneck": (6, "> 1.05", "cuda", (), None),
+    "small-model-not-worth": (6, "< 1", "cuda", (), None),
+    "moe-breaks": (6, "true", "any", (), None),
+    "moe-gains-less": (6, "< 0.95", "cuda", (), None),
+    "recursive-gains-less": (6, "<= 1.05", "cuda", (), None),
+    "custom-kernel-unfused": (6, "< 0.95", "cuda", (), None),
+    "pytorch-3-default": (7, "shown, not judged", "any", (), None),
+    "other-hardware": (7, "true", "any", (), None),
+    "generator-caution": (8, "<= 1.1", "cuda", (), None),
+    "dynamo-profiler": (8, "true", "any", (), None),
+    "can-be-slower": (8, "true", "cuda", (), None),
 }
 
 
