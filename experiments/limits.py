@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 COLD = ("cold-1", "cold-2", "cold-3")
 """Processes that start on empty caches."""
 
+SCALE = {"a": 1024.0, "d": 1.0}
+"""What a loss is multiplied by before its backward pass: in fp16 gradients would vanish. AdamW's steps don't change."""
+
 CALLS = 1000
 """Calls over which a small model must earn back what compiling it cost."""
 
@@ -157,16 +160,18 @@ def losses(parts: Mapping[str, Callable[..., Any]], inputs: tuple[Any, ...], cas
     yield "generator", loss
 
 
-def gradients(model: Any, parts: Mapping[str, Callable[..., Any]], inputs: tuple[Any, ...], cast: Cast) -> list[Any]:
-    """Return each loss of a step, its gradient's size as a logarithm, and its gradient's direction; nothing learns.
+def gradients(
+    model: Any, parts: Mapping[str, Callable[..., Any]], inputs: tuple[Any, ...], cast: Cast, scale: float
+) -> list[Any]:
+    """Return each loss of a step, and of its scaled gradient the logarithm of the size, and the direction.
 
-    The direction is made of numbers around 1, so that a tolerance means the same for every model.
+    Nothing learns. The direction is made of numbers around 1, so that a tolerance means the same for every model.
     """
     import torch
 
     found = []
     for name, loss in losses(parts, inputs, cast):
-        loss.backward()
+        (loss * scale).backward()
         gradient = torch.cat([parameter.grad.flatten() for parameter in model[name].parameters()])
         model.zero_grad()
         size = gradient.square().mean().sqrt()
@@ -188,7 +193,7 @@ def prepare_training(case: Case, here: Here) -> Sides:
     from experiments import workloads
 
     model, inputs = getattr(workloads, case.workload)(here)
-    cast = _cast(case, here)
+    cast, scale = _cast(case, here), SCALE[str(case.axes["precision"])]
     compiled = {name: torch.compile(part) for name, part in model.items()}
     # Small steps: thousands of them on one batch must neither end in numbers that are none, nor in zeros.
     optimizers = {name: torch.optim.AdamW(part.parameters(), lr=1e-6) for name, part in model.items()}
@@ -197,7 +202,7 @@ def prepare_training(case: Case, here: Here) -> Sides:
     def step(parts: Mapping[str, Callable[..., Any]]) -> list[Any]:
         seen = []
         for name, loss in losses(parts, inputs, cast):
-            loss.backward()
+            (loss * scale).backward()
             optimizers[name].step()
             model.zero_grad()
             seen.append(loss.detach())
@@ -217,12 +222,12 @@ def prepare_training(case: Case, here: Here) -> Sides:
 
     def checked(parts: Mapping[str, Callable[..., Any]]) -> list[Any]:
         with begun():
-            return gradients(model, parts, inputs, cast)
+            return gradients(model, parts, inputs, cast, scale)
 
     def reference() -> list[Any]:
         with begun():
             twin, exact = workloads.double(model, inputs)
-        return gradients(twin, dict(twin.items()), exact, contextlib.nullcontext)
+        return gradients(twin, dict(twin.items()), exact, contextlib.nullcontext, scale)
 
     eager = dict(model.items())
     floating = tuple(tensor for tensor in inputs if tensor.is_floating_point() and tensor.dim() > 1)
