@@ -43,6 +43,7 @@ FIXED = {
     "resnet50-stable": (4, "<= 1.05", "cuda", (), None),
     "bert-compile-costly": (4, "> 1", "cuda", (), None),
     "q3-from-pretrained": (5, "true", "any", (), None),
+    "inference-over-training": (6, "> 1.05", "cuda", (), None),
     "training-range": (6, "0.95 to 1.26", "cuda", ("a", "d"), None),
     "backward-is-bottleneck": (6, "> 1.05", "cuda", (), None),
     "small-model-not-worth": (6, "< 1", "cuda", (), None),
@@ -51,9 +52,13 @@ FIXED = {
     "recursive-gains-less": (6, "<= 1.05", "cuda", (), None),
     "custom-kernel-unfused": (6, "< 0.95", "cuda", (), None),
     "pytorch-3-default": (7, "shown, not judged", "any", (), None),
+    "shapes-generalised": (7, "< 1", "any", (), "2.15"),
     "other-hardware": (7, "true", "any", (), None),
+    "good-cases": (8, "> 1.1", "cuda", ("d", "t", "h"), None),
+    "batch-helps": (8, "> 1", "cuda", (), None),
     "generator-caution": (8, "<= 1.1", "cuda", (), None),
     "dynamo-profiler": (8, "true", "any", (), None),
+    "gain-30-60": (8, "1.24 to 1.68", "cuda", ("d", "t", "h"), None),
     "can-be-slower": (8, "true", "cuda", (), None),
 }
 
