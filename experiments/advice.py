@@ -48,31 +48,9 @@ def _good(workload: str) -> Speedup:
 GOOD = ("resnet50", "vit", "unet")
 """What the article calls good cases, at medium batch and up."""
 
+
 CLAIMS = (
     *VARLEN,
-    Claim(
-        id="generator-caution",
-        quantity=Speedup(training("dcgan", "a")),
-        bound=at_most(1.1),
-        on="cuda",
-    ),
-    Claim(id="dynamo-profiler", quantity=Fact(Where("dynamo-profiler", {}), "yields-a-report"), bound=TRUE, on="any"),
-    Claim(
-        id="can-be-slower",
-        quantity=SomeBelow(
-            (
-                Where("tiny", {}),
-                small("mobilenet", *COLD[:2]),
-                Where("recursive", {"workload": "trees"}),
-                Where("moe", {"workload": "moe"}),
-                Where("again", {}),
-            ),
-            high=0.97,
-            again=AGAIN,
-        ),
-        bound=TRUE,
-        on="cuda",
-    ),
     Claim(
         id="good-cases",
         quantity=Each({name: _good(name) for name in GOOD}),
@@ -90,11 +68,34 @@ CLAIMS = (
         on="cuda",
     ),
     Claim(
+        id="generator-caution",
+        quantity=Speedup(training("dcgan", "a")),
+        bound=at_most(1.1),
+        on="cuda",
+    ),
+    Claim(id="dynamo-profiler", quantity=Fact(Where("dynamo-profiler", {}), "yields-a-report"), bound=TRUE, on="any"),
+    Claim(
         id="gain-30-60",
         quantity=GeometricMean(tuple(_good(name) for name in GOOD)),
         bound=between(1.24, 1.68),
         on="cuda",
         settings=("d", "t", "h"),
+    ),
+    Claim(
+        id="can-be-slower",
+        quantity=SomeBelow(
+            (
+                Where("tiny", {}),
+                small("mobilenet", *COLD[:2]),
+                Where("recursive", {"workload": "trees"}),
+                Where("moe", {"workload": "moe"}),
+                Where("again", {}),
+            ),
+            high=0.97,
+            again=AGAIN,
+        ),
+        bound=TRUE,
+        on="cuda",
     ),
 )
 

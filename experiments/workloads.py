@@ -588,7 +588,8 @@ class Learner(nn.Module):
         """Return cross entropy and logits; the last input holds the classes."""
         *given, classes = inputs
         logits = self.network(*given)
-        logits = getattr(logits, "logits", logits)
+        if not isinstance(logits, torch.Tensor):
+            logits = logits.logits  # As transformers' models return them.
         return nn.functional.cross_entropy(logits, classes), logits
 
 
