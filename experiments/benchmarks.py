@@ -352,6 +352,9 @@ STEADY: Mapping[str, float] = {"unet": 14}
 SMOKE: Mapping[str, float] = {"resnet50": 45, "bert": 45, "vit": 45, "unet": 120, "mobilenet": 60}
 """Seconds of a cold process on two cores."""
 
+SHARING = frozenset({"vit", "mobilenet", "cnn-fixed", "gpt2-wrapped", "llama-static", "llama-graphs"})
+"""Workloads that share a process at smoke scale, since none of their first calls is judged; at full scale none does."""
+
 LAUNCHES = {("resnet50", "d"): 2, ("bert", "d"): 2, ("resnet50", "h"): 2, ("bert", "h"): 2, ("unet", "h"): 20}
 """Where launches are counted, in cold-1, and the seconds that takes on an H200."""
 
@@ -360,7 +363,6 @@ def _case(workload: str, precision: str, process: str) -> Case:
     cold, headline = process in COLD, process in HEADLINE
     steady = headline or (workload, precision, cold) == ("resnet50", "d", True)
     counted = headline and cold and (workload, precision) in LAUNCHES
-    followed = cold and any(other in WARM for other in PROCESSES[workload, precision])
     passes: tuple[Pass, ...] = ("launches",) if counted else ()
     scales: tuple[Scale, ...] = ("full",)
     if process in {"cold-1", "warm-2"} and (precision == "d" or workload == "mobilenet"):
@@ -371,8 +373,7 @@ def _case(workload: str, precision: str, process: str) -> Case:
         axes={"workload": workload, "precision": precision, "process": process},
         workload=WORKLOADS[workload],
         settings={"float32_matmul_precision": PRECISIONS[precision]},
-        # Shared is cold as well at full scale.
-        cache="cold" if followed else "shared" if cold else "warm",
+        cache=("shared" if workload in SHARING else "cold") if cold else "warm",
         follows=None if cold else f"table.{workload}-{precision}-cold-1",
         steady=steady,
         scales=scales,
@@ -403,6 +404,7 @@ def _streamed(workload: str, precision: str, process: str, full: float, smoke: f
         axes={"workload": workload, "precision": precision, "process": process},
         workload=WORKLOADS[workload],
         settings={"float32_matmul_precision": PRECISIONS[precision]},
+        cache="shared" if workload in SHARING else "cold",
         scales=("full", "smoke") if (precision, process) == ("d", "cold-1") else ("full",),
         cost={"full": full, "smoke": smoke},
     )
@@ -427,6 +429,7 @@ def _generating(workload: str, process: str, full: float, smoke: float, *, stead
         experiment="generate",
         axes={"workload": workload, "precision": "h", "process": process},
         workload=WORKLOADS[workload],
+        cache="shared" if workload in SHARING else "cold",
         steady=steady,
         scales=("full", "smoke") if process == "cold-1" else ("full",),
         cost={"full": full, "smoke": smoke},

@@ -54,7 +54,7 @@ FIXED = {
     "dynamic-costs": (4, "< 0.95", "cuda", (), None),
     "compute-bound-gain-more": (4, "> 1.15", "cuda", (), None),
     "llm-gain-limited": (4, "<= 1.2", "cuda", (), None),
-    "llm-static-cache": (4, "shown", "cuda", (), None),
+    "llm-static-cache": (4, "shown, not judged", "cuda", (), None),
     "q3-from-pretrained": (5, "true", "any", (), None),
     "dynamic-near-static": (7, ">= 0.9", "cuda", (), None),
 }
