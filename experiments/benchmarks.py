@@ -349,7 +349,7 @@ FIRST: Mapping[str, tuple[float, float]] = {
 STEADY: Mapping[str, float] = {"unet": 14}
 """Seconds of steady state on an H200, where it is more than 4."""
 
-SMOKE: Mapping[str, float] = {"resnet50": 45, "bert": 45, "vit": 45, "unet": 120, "mobilenet": 60}
+SMOKE: Mapping[str, float] = {"resnet50": 45, "bert": 45, "vit": 20, "unet": 70, "mobilenet": 40}
 """Seconds of a cold process on two cores."""
 
 LAUNCHES = {("resnet50", "d"): 2, ("bert", "d"): 2, ("resnet50", "h"): 2, ("bert", "h"): 2, ("unet", "h"): 20}
@@ -360,10 +360,9 @@ def _case(workload: str, precision: str, process: str) -> Case:
     cold, headline = process in COLD, process in HEADLINE
     steady = headline or (workload, precision, cold) == ("resnet50", "d", True)
     counted = headline and cold and (workload, precision) in LAUNCHES
-    followed = cold and any(other in WARM for other in PROCESSES[workload, precision])
     passes: tuple[Pass, ...] = ("launches",) if counted else ()
     scales: tuple[Scale, ...] = ("full",)
-    if process in {"cold-1", "warm-2"} and (precision == "d" or workload == "mobilenet"):
+    if process in {"cold-1", "warm-2"} and precision == "d":
         scales = ("full", "smoke")  # Without a GPU the other precisions are the same thing again.
     full = START + FIRST[workload][not cold] + steady * STEADY.get(workload, 4)
     return Case(
@@ -371,8 +370,7 @@ def _case(workload: str, precision: str, process: str) -> Case:
         axes={"workload": workload, "precision": precision, "process": process},
         workload=WORKLOADS[workload],
         settings={"float32_matmul_precision": PRECISIONS[precision]},
-        # Shared is cold as well at full scale.
-        cache="cold" if followed else "shared" if cold else "warm",
+        cache="cold" if cold else "warm",
         follows=None if cold else f"table.{workload}-{precision}-cold-1",
         steady=steady,
         scales=scales,
@@ -397,12 +395,17 @@ TABLE = Experiment(
 )
 
 
+SHARING = frozenset({"cnn-fixed", "gpt2-wrapped", "llama-static", "llama-graphs"})
+"""Workloads that share a process at smoke scale, since none of their first calls is judged; at full scale none does."""
+
+
 def _streamed(workload: str, precision: str, process: str, full: float, smoke: float) -> Case:
     return Case(
         experiment="stream",
         axes={"workload": workload, "precision": precision, "process": process},
         workload=WORKLOADS[workload],
         settings={"float32_matmul_precision": PRECISIONS[precision]},
+        cache="shared" if workload in SHARING else "cold",
         scales=("full", "smoke") if (precision, process) == ("d", "cold-1") else ("full",),
         cost={"full": full, "smoke": smoke},
     )
@@ -412,11 +415,11 @@ STREAMS = Experiment(
     id="stream",
     kind="timing",
     cases=(
-        _streamed("cnn-stream", "d", "cold-1", 25, 60),
-        _streamed("cnn-fixed", "d", "cold-1", 20, 30),
-        _streamed("cnn-stream", "t", "cold-1", 25, 60),
-        _streamed("cnn-stream", "d", "cold-2", 25, 60),
-        _streamed("cnn-stream", "d", "cold-3", 25, 60),
+        _streamed("cnn-stream", "d", "cold-1", 25, 40),
+        _streamed("cnn-fixed", "d", "cold-1", 22, 15),
+        _streamed("cnn-stream", "t", "cold-1", 25, 40),
+        _streamed("cnn-stream", "d", "cold-2", 25, 40),
+        _streamed("cnn-stream", "d", "cold-3", 25, 40),
     ),
     prepare=prepare_stream,
 )
@@ -427,6 +430,7 @@ def _generating(workload: str, process: str, full: float, smoke: float, *, stead
         experiment="generate",
         axes={"workload": workload, "precision": "h", "process": process},
         workload=WORKLOADS[workload],
+        cache="shared" if workload in SHARING else "cold",
         steady=steady,
         scales=("full", "smoke") if process == "cold-1" else ("full",),
         cost={"full": full, "smoke": smoke},
@@ -441,9 +445,9 @@ GENERATE = Experiment(
         _generating("gpt2", "cold-2", 65, 60, steady=False),
         _generating("gpt2", "cold-3", 65, 60, steady=False),
         # Shown with its count of graphs, which is why it is not timed in steady state.
-        _generating("gpt2-wrapped", "cold-1", 12, 10, steady=False),
-        _generating("llama-static", "cold-1", 50, 60),
-        _generating("llama-graphs", "cold-1", 55, 5),
+        _generating("gpt2-wrapped", "cold-1", 12, 15, steady=False),
+        _generating("llama-static", "cold-1", 50, 40),
+        _generating("llama-graphs", "cold-1", 55, 2),
     ),
     prepare=prepare_generate,
 )
@@ -456,7 +460,7 @@ TOKEN = Experiment(
             experiment="token",
             axes={"workload": "gpt2", "precision": "h"},
             workload=WORKLOADS["gpt2"],
-            cost={"full": 15, "smoke": 5},
+            cost={"full": 15, "smoke": 8},
         ),
     ),
     prepare=prepare_token,

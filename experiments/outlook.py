@@ -171,7 +171,7 @@ LENGTHS = Experiment(
             settings={"torch._dynamo.config.cache_size_limit": 64},
             cost={"full": full, "smoke": smoke},
         )
-        for shapes, full, smoke in (("dynamic", 35, 40), ("each", 60, 60))
+        for shapes, full, smoke in (("dynamic", 35, 25), ("each", 60, 40))
     ),
     prepare=prepare_lengths,
 )
