@@ -317,7 +317,7 @@ def kernels_of(case: Case, here: Here, language: Literal["triton", "cpp"]) -> Ca
 
     def look(backend: str) -> tuple[Seen, list[str], int]:
         call = workloads.quiet(torch.compile(model, backend=backend), inputs)
-        seen = inductor.observe(call, tell=True)
+        seen = inductor.observe(call)
         kernels = seen.kernels(language)
         return seen, kernels, inductor.runs_of(kernels, inductor.ran(call, here))
 

@@ -82,11 +82,11 @@ class Seen:
         return "\n".join(line[:200] for line in found[:most])
 
 
-def observe(call: Callable[[], object], *, tell: bool = False) -> Seen:
+def observe(call: Callable[[], object]) -> Seen:
     """Make a call that compiles, on empty caches and with Dynamo reset, and return what inductor did for it.
 
-    Generated kernels get names of their own, by which `ran` knows them again. With `tell` C++ kernels tell the profiler
-    when they run, as they must for that; not by default, since 2.5 then writes templates that no compiler takes.
+    Generated kernels get names of their own, and C++ ones tell the profiler when they run: otherwise `ran` could not
+    know them again.
     """
     from torch._inductor import config
     from torch._inductor.utils import fresh_inductor_cache, run_and_get_code
@@ -105,7 +105,7 @@ def observe(call: Callable[[], object], *, tell: bool = False) -> Seen:
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(fresh_inductor_cache())
-        stack.enter_context(config.patch({"triton.unique_kernel_names": True, "cpp.enable_kernel_profile": tell}))
+        stack.enter_context(config.patch({"triton.unique_kernel_names": True, "cpp.enable_kernel_profile": True}))
         watched = {
             place: stack.enter_context(_watched(*place, note))
             for place, note in ((ALGORITHMS, note_algorithms), (CONFIGURATIONS, note_configuration))

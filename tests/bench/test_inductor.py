@@ -26,7 +26,7 @@ def test_generated_kernels_are_named_and_seen_to_run(backend: str, generates: bo
 
     call = workloads.quiet(torch.compile(workloads.gelu_chain(HERE)[0], backend=backend), workloads.gelu_chain(HERE)[1])
     for _ in range(2):  # A cache that is warm from the first time hides nothing the second.
-        seen = inductor.observe(call, tell=True)
+        seen = inductor.observe(call)
         kernels = seen.kernels("cpp")
         assert bool(kernels) is generates
         assert (inductor.runs_of(kernels, inductor.ran(call, HERE)) > 0) is generates
@@ -43,7 +43,8 @@ def test_algorithms_that_were_timed_are_on_record() -> None:
     model = torch.nn.Linear(256, 256).eval()
     rows = torch.randn(64, 256)
     compiled = torch.compile(model, mode="max-autotune-no-cudagraphs")
-    with config.patch(freezing=True), torch.no_grad():
+    # With more threads 2.4 and 2.5 write a template that no C++ compiler takes.
+    with config.patch({"freezing": True, "cpp.threads": 1}), torch.no_grad():
         seen = inductor.observe(lambda: compiled(rows))
 
     (contest,) = seen.contests
