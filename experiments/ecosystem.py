@@ -422,13 +422,13 @@ EXPERIMENTS = (
     Experiment(
         id="torchscript",
         kind="control",
-        cases=(_fact("torchscript", {"workload": "resnet50", "precision": "d"}, "resnet50", 25, 12),),
+        cases=(_fact("torchscript", {"workload": "resnet50", "precision": "d"}, "resnet50", 25, 15),),
         prepare=prepare_torchscript,
     ),
     Experiment(
         id="torchscript-control-flow",
         kind="fact",
-        cases=(_fact("torchscript-control-flow", {"workload": "control-flow"}, "control_flow", 8, 2),),
+        cases=(_fact("torchscript-control-flow", {"workload": "control-flow"}, "control_flow", 8, 5),),
         prepare=prepare_control_flow,
     ),
     Experiment(

@@ -167,8 +167,7 @@ def test_a_count_of_graphs_is_refused_where_a_call_ran_without_one(monkeypatch: 
     from experiments import workloads
 
     model, calls = by_length(HERE, 0, range(2, 7))
-    monkeypatch.setattr(config, "cache_size_limit", 2)
-    with pytest.raises(RuntimeError, match="call 3 of 5 ran without a graph"):
+    with config.patch(cache_size_limit=2), pytest.raises(RuntimeError, match="call 3 of 5 ran without a graph"):
         workloads.graphs_for(model, calls, dynamic=False)
     monkeypatch.setattr(torch, "allclose", lambda *_, **__: False)
     with pytest.raises(RuntimeError, match="did not return what eager does"):

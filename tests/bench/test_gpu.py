@@ -128,3 +128,26 @@ def test_passes_end_up_in_the_answer(tmp_path: Any) -> None:
     assert answer.status == "complete", answer.traceback
     assert answer.launches == {"eager": 1, "eager_least": 1, "compiled": 1, "compiled_least": 1}
     assert answer.energy is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "finding"),
+    [
+        ("cuda-graphs.gelu", "graph-replayed"),
+        ("triton-kernels.gelu", "kernels-ran"),
+        ("autotune.attention", "several-candidates-timed"),
+        ("autotune.normalization", "several-candidates-timed"),
+        ("autotune.matmul", "fastest-is-used"),
+    ],
+)
+def test_a_fact_about_gpus_passes_its_control(name: str, finding: str, tmp_path: Any) -> None:
+    from reportkit.bench import case
+
+    experiment = ARTICLE.experiment(name.split(".", maxsplit=1)[0])
+    one = next(c for c in experiment.cases if c.name == name)
+    with (tmp_path / "answers").open("wb") as stream:
+        answer = case.measure(experiment, one, HERE, case.Progress(one.name, stream.fileno()))
+    assert answer.status == "complete", answer.traceback
+    if experiment.id != "autotune":  # What is timed in default mode is the version's business.
+        assert answer.findings[finding].holds, answer.findings
+    assert answer.findings[finding].evidence
