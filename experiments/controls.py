@@ -480,12 +480,12 @@ def _trap(trap: str) -> Case:
         workload=workload,
         cache="cold",
         settings={f"torch._dynamo.config.{name}": 100_000 for name in limits} if trap == "recompiling" else {},
-        cost={"full": 25 if compiling else 15, "smoke": 20 if compiling else 10},
+        cost={"full": 12, "smoke": 20 if compiling else 10},
     )
 
 
 def _control(experiment: str, axes: dict[str, str | int], workload: str) -> Case:
-    return Case(experiment=experiment, axes=axes, workload=workload, cost={"full": 12, "smoke": 12})
+    return Case(experiment=experiment, axes=axes, workload=workload, cost={"full": 6, "smoke": 12})
 
 
 EXPERIMENTS = (
@@ -497,7 +497,7 @@ EXPERIMENTS = (
                 experiment="anchors",
                 axes={"anchor": "all"},
                 workload="mobilenet_v2",
-                cost={"full": 15, "smoke": 10},
+                cost={"full": 5, "smoke": 10},
             ),
         ),
         prepare=prepare_anchors,

@@ -89,10 +89,10 @@ EXPERIMENTS = (
             Case(
                 experiment="batches",
                 axes={"workload": "resnet50", "batch": batch},
-                workload="resnet50",
+                workload="resnet50_settled",
                 # At smoke scale the images are two, whatever the batch.
                 scales=("full", "smoke") if batch == BATCHES[0] else ("full",),
-                cost={"full": 35, "smoke": 45},
+                cost={"full": 25, "smoke": 45},
             )
             for batch in BATCHES
         ),
@@ -107,7 +107,7 @@ EXPERIMENTS = (
                 axes={"workload": "mlp", "precision": "d"},
                 workload="mlp",
                 passes=("launches",),
-                cost={"full": 25, "smoke": 25},
+                cost={"full": 15, "smoke": 25},
             ),
         ),
         prepare=prepare,

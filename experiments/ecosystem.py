@@ -227,7 +227,7 @@ def prepare_control_flow(case: Case, here: Here) -> Callable[[], dict[str, Findi
         said = {str(one.message).strip().splitlines()[0][:200]: one.category.__name__ for one in caught}
         outdated = [f"{name}: {text}" for text, name in said.items() if "deprecat" in text.lower()]
         warns: dict[str, Scalar | None] = {
-            "torch": torch.__version__,
+            "torch": str(torch.__version__),
             "warnings of its end": len(outdated),
             **{f"warning {number}": text for number, text in enumerate(outdated, start=1)},
         }
@@ -422,7 +422,7 @@ EXPERIMENTS = (
     Experiment(
         id="torchscript",
         kind="control",
-        cases=(_fact("torchscript", {"workload": "resnet50", "precision": "d"}, "resnet50", 25, 15),),
+        cases=(_fact("torchscript", {"workload": "resnet50", "precision": "d"}, "resnet50_settled", 8, 15),),
         prepare=prepare_torchscript,
     ),
     Experiment(
@@ -434,25 +434,25 @@ EXPERIMENTS = (
     Experiment(
         id="capture",
         kind="fact",
-        cases=tuple(_fact("capture", {"model": model}, "capture_model", 12, 6) for model in MODELS),
+        cases=tuple(_fact("capture", {"model": model}, "capture_model", 5, 6) for model in MODELS),
         prepare=prepare_capture,
     ),
     Experiment(
         id="default-backend",
         kind="fact",
-        cases=(_fact("default-backend", {"workload": "gelu"}, "gelu_chain", 20, 20),),
+        cases=(_fact("default-backend", {"workload": "gelu"}, "gelu_chain", 7, 20),),
         prepare=prepare,
     ),
     Experiment(
         id="cuda-graphs",
         kind="fact",
-        cases=(_fact("cuda-graphs", {"workload": "gelu"}, "gelu_chain", 20, 2),),
+        cases=(_fact("cuda-graphs", {"workload": "gelu"}, "gelu_chain", 8, 2),),
         prepare=prepare_cuda_graphs,
     ),
     Experiment(
         id="triton-kernels",
         kind="fact",
-        cases=(_fact("triton-kernels", {"workload": "gelu"}, "gelu_chain", 20, 2),),
+        cases=(_fact("triton-kernels", {"workload": "gelu"}, "gelu_chain", 8, 2),),
         prepare=prepare_triton,
     ),
     Experiment(

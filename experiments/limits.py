@@ -494,7 +494,7 @@ def _small(workload: str, process: str) -> Case:
     return Case(
         experiment="small",
         axes={"workload": workload, "precision": "d", "process": process},
-        workload="mobilenet_v2" if mobilenet else workload,
+        workload="mobilenet_v2" if mobilenet else "resnet50_settled",
         cache="cold",
         # Of the smaller one a second process is timed: section 8 asks whether a slow case is slow again.
         steady=first or (mobilenet and process == COLD[1]),

@@ -124,7 +124,7 @@ def _measure(
     elif not isinstance(prepared, Sides):
         with progress.phase("observe"):
             seen = prepared()
-        progress.findings |= {name: one for name, one in seen.items() if isinstance(one, Finding)}
+        progress.findings |= {name: _plain(one) for name, one in seen.items() if isinstance(one, Finding)}
         progress.measurements |= {name: one for name, one in seen.items() if isinstance(one, Measurement)}
     elif only == "first-call":
         _import_inductor(here, progress)
@@ -149,6 +149,15 @@ def _measure(
             progress.launches = observed.launches or progress.launches
             progress.energy = observed.energy or progress.energy
             progress.measurements |= observed.measurements
+
+
+def _plain(finding: Finding) -> Finding:
+    """Return a finding whose evidence is of the plain types: libraries have strings and numbers of their own kinds."""
+    evidence = {
+        name: next((kind(value) for kind in (bool, int, float, str) if isinstance(value, kind)), None)
+        for name, value in finding.evidence.items()
+    }
+    return Finding(holds=bool(finding.holds), evidence=evidence)
 
 
 def _spring(trap: Trap, case: Case, here: Here, progress: Progress) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from reportkit.plan import Here, Sides
 
-PROFILED = 5
+PROFILED = 3
 """Calls of a side that are profiled, one by one."""
 
 WINDOW = 2.0

@@ -55,7 +55,7 @@ class Pace:
     budget: float
 
 
-PACES: dict[Scale, Pace] = {"full": Pace(warm_up=1.0, budget=20.0), "smoke": Pace(warm_up=0.3, budget=6.0)}
+PACES: dict[Scale, Pace] = {"full": Pace(warm_up=1.0, budget=10.0), "smoke": Pace(warm_up=0.3, budget=6.0)}
 
 FEWEST_WARM_UPS = 5
 """Calls of a side that are thrown away at the least, those that find the block's length aside."""
@@ -66,7 +66,7 @@ UNDISTURBED = 3
 
 UNSEEN, AROUND = 0.02, 1e-4
 """Share of a block's wall time that GPU events may miss, and seconds besides, for recording and waiting around the
-block; more, and work ran where they don't look."""
+block, beside those of launching the lead; more, and work ran where they don't look."""
 
 
 class Refused(Exception):  # noqa: N818 -- it says what happened to the case
@@ -152,16 +152,29 @@ def once(call: Callable[[], Any], here: Here) -> tuple[float, Any]:
     return round(perf_counter() - start, RESOLUTION), output
 
 
-def _block(call: Callable[[], Any], calls: int, here: Here, leads: int = 0) -> tuple[float, float | None]:
-    """Return mean seconds a call, by the wall clock and by GPU events (None without a GPU).
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Mean seconds a call in a block: by the wall clock, and by GPU events (None without a GPU)."""
 
-    `leads` calls go before those that the events see; the wall clock counts them in.
-    """
+    wall: float
+    gpu: float | None
+    aside: float = 0.0
+    """Seconds a call that the wall clock may have counted before the events saw anything: the host's for launching the
+    lead, which are most of them gone where the GPU has more to do than the host, and for recording and waiting."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the events saw all the work: what runs on another stream they do not see."""
+        return self.gpu is None or self.gpu >= (1 - UNSEEN) * self.wall - self.aside
+
+
+def _block(call: Callable[[], Any], calls: int, here: Here, leads: int = 0) -> Block:
+    """Time a block of calls; `leads` calls go before those that the events see, and the wall clock counts them in."""
     if here.device != "cuda":
         start = perf_counter()
         for _ in range(calls):
             call()
-        return (perf_counter() - start) / calls, None
+        return Block((perf_counter() - start) / calls, None)
     import torch
 
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -169,13 +182,14 @@ def _block(call: Callable[[], Any], calls: int, here: Here, leads: int = 0) -> t
     start = perf_counter()
     for _ in range(leads):
         call()
+    launching = perf_counter() - start if leads else 0.0
     begin.record()
     for _ in range(calls):
         call()
     end.record()
     torch.cuda.synchronize()
     wall = perf_counter() - start
-    return wall / (leads + calls), begin.elapsed_time(end) / 1000 / calls
+    return Block(wall / (leads + calls), begin.elapsed_time(end) / 1000 / calls, (launching + AROUND) / (leads + calls))
 
 
 @dataclass(slots=True)
@@ -296,9 +310,9 @@ def _fitting(call: Callable[[], Any], here: Here, block: float) -> tuple[int, fl
     """Return how many calls last at least `block` seconds when nothing disturbs them, and the seconds of one."""
     number = 1
     while True:
-        took = _block(call, number, here)[0] * number
+        took = _block(call, number, here).wall * number
         if took >= block:
-            took = min(took, *(_block(call, number, here)[0] * number for _ in range(UNDISTURBED - 1)))
+            took = min(took, *(_block(call, number, here).wall * number for _ in range(UNDISTURBED - 1)))
         if took >= block:
             return number, took / number
         number = max(number + 1, math.ceil(1.1 * number * block / took))
@@ -341,7 +355,7 @@ def _take_pairs(
         # The first look is owed to every case; only a case ten times slower than planned misses it.
         if spent > budget and (steady.pairs >= FIRST_LOOK or spent > 10 * budget):
             return
-        blocks: dict[str, tuple[float, float | None]] = {}
+        blocks: dict[str, Block] = {}
         clocks: list[float] = []
         for side in order:
             blocks[side] = _block(calls[side], steady.calls[side], here, steady.leads)
@@ -355,14 +369,11 @@ def _take_pairs(
             steady.throttled |= set(gpu.state()[2])
             continue
         steady.clock += [min(clocks)] if clocks else []
-        steady.unseen += any(
-            on_gpu is not None and on_gpu < (1 - UNSEEN) * wall - AROUND / steady.calls[side]
-            for side, (wall, on_gpu) in blocks.items()
-        )
-        for side, (wall, on_gpu) in blocks.items():
-            steady.wall[side].append(wall)
-            if on_gpu is not None:
-                steady.gpu[side].append(on_gpu)
+        steady.unseen += not all(block.whole for block in blocks.values())
+        for side, block in blocks.items():
+            steady.wall[side].append(block.wall)
+            if block.gpu is not None:
+                steady.gpu[side].append(block.gpu)
         if steady.pairs == look:
             if steady.precise():
                 return

@@ -136,10 +136,10 @@ def test_events_that_miss_the_work_of_one_side_are_left_out(
 ) -> None:
     machine = Machine(monkeypatch)
 
-    def block(call: Callable[[], None], _calls: int, _here: Here, _leads: int = 0) -> tuple[float, float]:
+    def block(call: Callable[[], None], _calls: int, _here: Here, _leads: int = 0) -> timing.Block:
         call()
         seconds = 0.06
-        return seconds, seconds * (seen if machine.log[-1] == "c" else 1.0)
+        return timing.Block(seconds, seconds * (seen if machine.log[-1] == "c" else 1.0))
 
     monkeypatch.setattr(timing, "_block", block)
     samples, telemetry = timing.steady_state(machine.sides(0.06, 0.06), HERE, lambda: 1)
@@ -185,8 +185,30 @@ def test_a_disturbance_while_calls_are_counted_leaves_blocks_equal(monkeypatch: 
 def test_on_a_gpu_a_call_goes_before_a_block_of_short_ones(
     monkeypatch: pytest.MonkeyPatch, eager: float, compiled: float, calls: int, leads: int
 ) -> None:
-    monkeypatch.setattr(timing, "_block", lambda call, _number, _here: (call(), None))
+    monkeypatch.setattr(timing, "_block", lambda call, _number, _here: timing.Block(call(), None))
     on_gpu = Here(scale="full", device="cuda")
     numbers, before = timing.calls_a_block({"eager": lambda: eager, "compiled": lambda: compiled}, on_gpu)
     assert before == leads
     assert calls <= numbers["eager"] <= 1.2 * calls
+
+
+@pytest.mark.parametrize(
+    ("wall", "gpu", "aside", "whole"),
+    [
+        (0.0200, 0.0200, 0.00005, True),
+        # A compiled model whose guards take the host a millisecond, before anything is launched: one lead, one call.
+        (0.0205, 0.0200, 0.0006, True),
+        (0.0205, 0.0200, 0.00005, False),
+        # Half of the work on another stream; the host is soon done with launching it.
+        (0.0200, 0.0100, 0.0006, False),
+        (0.0002, 0.0000, 0.00001, False),
+        (0.0200, None, 0.0, True),
+    ],
+)
+def test_events_may_miss_what_the_host_needs_before_it_launches(
+    wall: float,
+    gpu: float | None,
+    aside: float,
+    whole: bool,  # noqa: FBT001 -- a case of the table
+) -> None:
+    assert timing.Block(wall, gpu, aside).whole is whole
