@@ -656,7 +656,7 @@ def _of_one_mode(mode: str, process: str) -> Case:
     return Case(
         experiment="modes",
         axes={"mode": mode, "workload": "resnet50", "precision": "h", "process": process},
-        workload="resnet50_half",
+        workload="resnet50_settled_half",
         cache="cold" if cold else "warm",
         follows=None if cold else "modes.max-autotune-resnet50-h-cold-1",
         # Three searches may end in three choices; the first one's is timed, and those that follow it run on it.

@@ -138,6 +138,11 @@ def resnet50_half(here: Here) -> tuple[nn.Module, Inputs]:
     return half(*resnet50(here), here)
 
 
+def resnet50_settled_half(here: Here) -> tuple[nn.Module, Inputs]:
+    """ResNet-50 with settled batch norms, weights and images in fp16; in fp32 on a CPU, which is slow at fp16."""
+    return half(*resnet50_settled(here), here)
+
+
 def gelu(here: Here) -> tuple[nn.Module, Inputs]:
     """One small operator: a GELU of 64 x 64 numbers."""
     torch.manual_seed(SEED)
