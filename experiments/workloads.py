@@ -215,7 +215,7 @@ def vit_b16(here: Here, *, batch: int = 64) -> tuple[nn.Module, Inputs]:
 def unet(here: Here) -> tuple[nn.Module, Inputs]:
     """The UNet of Stable Diffusion 1.5 in diffusers: latents of one image, texts with and without the prompt, times.
 
-    Latents are 4 x 64 x 64, texts 2 x 77 x 768, and there are four times (smoke: two levels of 32, latents of 8 x 8,
+    Latents are 4 x 64 x 64, texts 2 x 77 x 768, and there are four times (smoke: one level of 32, latents of 8 x 8,
     texts of 2 x 8 x 32). `denoising` runs it.
     """
     from diffusers import UNet2DConditionModel
@@ -226,9 +226,9 @@ def unet(here: Here) -> tuple[nn.Module, Inputs]:
     sizes: dict[str, Any] = {"sample_size": side, "cross_attention_dim": width}
     if not full:
         sizes |= {
-            "block_out_channels": (32, 32),
-            "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
-            "up_block_types": ("UpBlock2D", "CrossAttnUpBlock2D"),
+            "block_out_channels": (32,),
+            "down_block_types": ("CrossAttnDownBlock2D",),
+            "up_block_types": ("CrossAttnUpBlock2D",),
             "layers_per_block": 1,
         }
     with torch.device(here.device):
