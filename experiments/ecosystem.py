@@ -227,7 +227,7 @@ def prepare_control_flow(case: Case, here: Here) -> Callable[[], dict[str, Findi
         said = {str(one.message).strip().splitlines()[0][:200]: one.category.__name__ for one in caught}
         outdated = [f"{name}: {text}" for text, name in said.items() if "deprecat" in text.lower()]
         warns: dict[str, Scalar | None] = {
-            "torch": torch.__version__,
+            "torch": str(torch.__version__),
             "warnings of its end": len(outdated),
             **{f"warning {number}": text for number, text in enumerate(outdated, start=1)},
         }
