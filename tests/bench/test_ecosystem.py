@@ -23,11 +23,14 @@ HERE = Here(scale="smoke", device="cpu")
 def measured(name: str, tmp_path: Any) -> Answer:
     """Return the answer for one of the article's own cases, measured in this process."""
     from reportkit.bench import case
+    from reportkit.bench.messages import send
 
     experiment = ARTICLE.experiment(name.split(".", maxsplit=1)[0])
     one = next(c for c in experiment.cases if c.name == name)
     with (tmp_path / "answers").open("wb") as stream:
-        return case.measure(experiment, one, HERE, case.Progress(name, stream.fileno()))
+        answer = case.measure(experiment, one, HERE, case.Progress(name, stream.fileno()))
+        send(stream.fileno(), answer)  # As a child does: evidence that is no plain value can't be.
+    return answer
 
 
 @pytest.mark.parametrize(
