@@ -514,7 +514,7 @@ EXPERIMENTS = (
             _case("training", "resnet50", "d", 45, 90, scales=("full",)),
             _case("training", "bert", "a", 75, 40, passes=("memory",), scales=("full",)),
             _case("training", "bert", "d", 45, 40),
-            _case("training", "dcgan", "a", 30, 60),
+            _case("training", "dcgan", "a", 30, 60, scales=("full",)),
         ),
         prepare=prepare_training,
     ),

@@ -169,6 +169,7 @@ LENGTHS = Experiment(
             workload="bert_lengths",
             # The default of 8 graphs would do; what is compared should not hang on it.
             settings={"torch._dynamo.config.cache_size_limit": 64},
+            scales=("full", "smoke") if shapes == "dynamic" else ("full",),
             cost={"full": full, "smoke": smoke},
         )
         for shapes, full, smoke in (("dynamic", 35, 25), ("each", 60, 40))
