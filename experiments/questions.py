@@ -662,7 +662,7 @@ def _of_one_mode(mode: str, process: str) -> Case:
         # Three searches may end in three choices; the first one's is timed, and those that follow it run on it.
         steady=process not in THREE[1:],
         # A CPU has neither CUDA graphs nor Triton kernels to choose from; the search alone takes it a minute.
-        scales=("full",) if process in {*THREE[1:], BESIDE_DEFAULT} or search else ("full", "smoke"),
+        scales=("full", "smoke") if mode == "reduce-overhead" else ("full",),
         cost={"full": 30 + search, "smoke": 50 if search else 2},
     )
 
