@@ -338,7 +338,9 @@ def test_full_scale_is_never_overruled_by_smoke_nor_mixed_with_it() -> None:
     [verdict] = judged([*run_files(), *smoke])
     assert (verdict.outcome, verdict.scale) == ("supported", "full")
     [verdict] = judged(smoke)
-    assert (verdict.outcome, verdict.scale) == ("refuted", "smoke")
+    assert verdict.scale == "smoke"
+    # There is one precision at smoke scale.
+    assert {part.setting: part.outcome for part in verdict.parts} == {"d": "refuted", "t": "not-measured"}
     [verdict] = judged([*smoke, *headline(lambda _: None, only="table.resnet50-t")])
     assert (verdict.reason.code, verdict.scale) == ("not-all-measured", "full")
 
@@ -355,8 +357,8 @@ def test_nothing_measured_is_a_row_too() -> None:
     verdicts = judge.judge(ARTICLE, [], LANES, DIGESTS, QUICK)
     assert len(verdicts) == len(ARTICLE.claims) * len(LANES)
     assert {v.machine for v in verdicts} == {None}
-    assert {v.outcome for v in verdicts} == {"not-measured"}
-    assert {v.reason.code for v in verdicts} == {"lane-never-measured", "see-lane"}
+    assert {v.outcome for v in verdicts} == {"not-measured", "not-testable"}
+    assert {v.reason.code for v in verdicts} == {"lane-never-measured", "see-lane", "not-testable"}
     order = [(claim.id, lane) for claim in ARTICLE.claims for lane in LANES]
     assert [(v.claim, v.lane) for v in verdicts] == order
 
@@ -383,7 +385,7 @@ def test_without_a_gpu_cuda_claims_are_not_measured_and_their_times_are_shown() 
     [verdict] = judged(cpu)
     assert (verdict.outcome, verdict.reason.code, verdict.interval) == ("not-measured", "needs-gpu", None)
     assert [part.outcome for part in verdict.parts] == ["not-measured", "not-measured"]
-    assert all(part.interval is not None for part in verdict.parts)
+    assert {part.setting for part in verdict.parts if part.interval is not None} == {"d"}  # All that smoke scale has.
     assert verdict.files
     assert said(cpu, "default-inductor") == ("supported", "finding-holds")
     everything = judge.judge(ARTICLE, filed(run_files(gpu=False, only="default")), ("2.5",), DIGESTS, QUICK)
@@ -504,7 +506,7 @@ def test_observations_are_the_current_file_of_each_case() -> None:
         *run_files(only=cold, dirty=True, **LATER),
         *run_files(lane="2.15", only=cold, digest="f" * 16),
         *run_files(lane="2.4", only=cold, right=False),
-        *run_files(lane="2.4", only="default"),
+        *run_files(lane="2.4", only="default-backend"),
     ]
     seen = judge.observe(ARTICLE, filed(files), DIGESTS, QUICK)
     assert [(o.case, o.stored.file.lane, o.stale, o.problem.code if o.problem else None) for o in seen] == [

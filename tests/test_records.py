@@ -260,7 +260,7 @@ def test_one_damaged_file_is_named_and_the_others_are_read(damage: str, tmp_path
     root = tmp_path / "results"
     path = records.write(root, case_file())
     broken = break_it(path, root)
-    write_run(tmp_path, machine="dev-cpu", gpu=False, scale="smoke", folder="runs", only="default")
+    write_run(tmp_path, machine="dev-cpu", gpu=False, scale="smoke", folder="runs", only="default-backend")
     stored, damaged = records.load(tmp_path)
     assert [one.path for one in damaged] == [broken.relative_to(tmp_path).as_posix()]
     assert words in damaged[0].problem

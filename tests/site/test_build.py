@@ -101,7 +101,7 @@ def test_small_shapes_are_never_the_headline(smoke: Built) -> None:
     assert (smoke.code, smoke.errors) == (0, "")
     shown = words(smoke.page("index.html"))
     assert "Not answered yet: only small shapes were run, on dev-cpu." in shown
-    assert "9 not measured" in shown
+    assert re.search(r"\b[1-9]\d* not measured", shown)
     assert 'class="rk-chart"' not in smoke.page("index.html")
     assert "supported on 2.5, dev-cpu" in words(smoke.page("claims/cache-new-in-2.5.html")).replace("\u2713", "")
     assert ">smoke<" in smoke.page("claims/cache-hits.html")
@@ -239,7 +239,7 @@ def test_a_mistake_is_one_message_and_the_old_site_stays(
 def test_home_names_each_precision_and_lists_the_claims(full: Built) -> None:
     shown = words(full.page("index.html"))
     assert shown.count("earned back after about") == len(re.findall(r"to import Inductor", shown))
-    assert "of 9 claims have measurements" in shown
+    assert f"of {len(ARTICLE.checked)} claims have measurements" in shown
     for claim in ARTICLE.checked:
         assert f'href="claims/{claim.id}.html"' in full.page("index.html")
     assert 'href="claims/no-difference.html"' not in full.page("index.html")
