@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from experiments.benchmarks import HEADLINE
-from experiments.limits import COLD, inference, prepare_moe, prepare_recursive, small, training
+from experiments.benchmarks import HEADLINE, THREE
+from experiments.limits import prepare_moe, prepare_recursive, small, training
 from experiments.outlook import VARLEN
 from reportkit.claims import (
     TRUE,
@@ -62,7 +62,7 @@ CLAIMS = (
         id="batch-helps",
         quantity=Ratio(
             Speedup(Where("table", {"workload": "resnet50", "precision": "d", "process": HEADLINE})),
-            Speedup(small("resnet50", COLD[0])),
+            Speedup(small("resnet50", THREE[0])),
         ),
         bound=above(1.0),
         on="cuda",
@@ -86,7 +86,7 @@ CLAIMS = (
         quantity=SomeBelow(
             (
                 Where("tiny", {}),
-                small("mobilenet", *COLD[:2]),
+                small("mobilenet", *THREE[:2]),
                 Where("recursive", {"workload": "trees"}),
                 Where("moe", {"workload": "moe"}),
                 Where("again", {}),
@@ -109,7 +109,8 @@ def prepare_tiny(case: Case, here: Here) -> Sides:
     """Return two linear layers around a GELU, on 8 rows of 64: a compiled call is its guards and little else."""
     from experiments import workloads
 
-    return inference(*getattr(workloads, case.workload)(here))
+    model, inputs = getattr(workloads, case.workload)(here)
+    return workloads.sides(model, inputs, 1e-4)
 
 
 def prepare_profiler(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:

@@ -19,7 +19,7 @@ one of the other models about ten seconds:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reportkit.claims import (
     SHOWN,
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
 COLD = ("cold-1", "cold-2", "cold-3", "cold-4", "cold-5")
 """Processes that start on empty caches."""
 
+THREE = COLD[:3]
+"""As many of them as first calls are judged over at the least."""
+
 WARM = ("warm-2", "warm-3", "warm-4")
 """Processes that start on the caches that cold-1 of the same workload and precision left."""
 
 HEADLINE = ("cold-1", "warm-2", "warm-3")
 """The replicates of a headline case, planned before the first sample and judged together."""
-
-STREAM = ("cold-1", "cold-2", "cold-3")
-"""The same for the stream, where a warm process costs as much as a cold one."""
 
 
 def _headline(workload: str) -> Where:
@@ -73,7 +73,7 @@ def _in_half(workload: str) -> Speedup:
 
 
 def _stream(**axes: str) -> Speedup:
-    return Speedup(Where("stream", {**axes, "process": STREAM}))
+    return Speedup(Where("stream", {**axes, "process": THREE}))
 
 
 def _generated(workload: str) -> Speedup:
@@ -161,50 +161,24 @@ PRECISIONS = {"d": "highest", "t": "high", "h": "highest"}
 
 def prepare(case: Case, here: Here) -> Sides:
     """Build the model once; eager and compiled share its weights, and `compiled` is not yet called."""
-    import torch
-
     from experiments import workloads
 
     model, inputs = getattr(workloads, case.workload)(here)
     if case.axes["precision"] == "h":
         model, inputs = workloads.half(model, inputs, here)
     name = case.axes["workload"]
-
-    def call(model: Any, inputs: tuple[torch.Tensor, ...]) -> Callable[[], Any]:
-        return workloads.quiet(workloads.denoising(model) if name == "unet" else model, inputs)
-
-    def reference() -> object:
-        return call(*workloads.double(model, inputs))()
-
     # PyTorch's own tolerances: in its TorchBench suite 1e-4, or 1e-3 in half precision; 1e-3 for Hugging Face's models.
     strict = name not in {"bert", "unet"} and case.axes["precision"] != "h"
-    return Sides(
-        eager=call(model, inputs),
-        compiled=call(torch.compile(model), inputs),
-        reference=reference,
-        tolerance=1e-4 if strict else 1e-3,
-        inputs=inputs,
-    )
+    run = workloads.denoised if name == "unet" else workloads.quiet
+    return workloads.sides(model, inputs, 1e-4 if strict else 1e-3, run=run)
 
 
 def prepare_stream(case: Case, here: Here) -> Sides:
     """Return one pass over a stream of images, by one model, compiled once and left to its own devices."""
-    import torch
-
     from experiments import workloads
 
-    model, images = getattr(workloads, case.workload)(here)
-
-    def reference() -> object:
-        return workloads.one_by_one(*workloads.double(model, images))()
-
-    return Sides(
-        eager=workloads.one_by_one(model, images),
-        compiled=workloads.one_by_one(torch.compile(model), images),
-        reference=reference,
-        tolerance=1e-4,
-        inputs=images,
-    )
+    model, inputs = getattr(workloads, case.workload)(here)
+    return workloads.sides(model, inputs, 1e-4, run=workloads.one_by_one)
 
 
 def prepare_generate(case: Case, here: Here) -> Sides:

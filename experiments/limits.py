@@ -10,8 +10,10 @@ Not timed: building models and data, the checks, and the first pass over the tre
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from experiments.benchmarks import THREE
 from reportkit.claims import (
     TRUE,
     Claim,
@@ -36,9 +38,6 @@ if TYPE_CHECKING:
 
     Cast = Callable[[], Any]
 
-COLD = ("cold-1", "cold-2", "cold-3")
-"""Processes that start on empty caches."""
-
 SCALE = {"a": 1024.0, "d": 1.0}
 """What a loss is multiplied by before its backward pass: in fp16 gradients would vanish. AdamW's steps don't change."""
 
@@ -58,10 +57,10 @@ def small(workload: str, *processes: str) -> Where:
 
 def _earned(workload: str) -> Ratio:
     """Return eager's time for all calls over compiled's, the cold first call included."""
-    steady = small(workload, COLD[0])
+    steady = small(workload, THREE[0])
     return Ratio(
         Sum(((CALLS, Side(steady, "eager")),)),
-        Sum(((1, FirstCall(small(workload, *COLD))), (CALLS, Side(steady, "compiled")))),
+        Sum(((1, FirstCall(small(workload, *THREE))), (CALLS, Side(steady, "compiled")))),
     )
 
 
@@ -125,15 +124,12 @@ CLAIMS = (
 
 
 def _cast(case: Case, here: Here) -> Cast:
-    """Return what makes the context of a forward pass: autocast (fp16, bf16 on a CPU), or none."""
+    """Return what makes the context of a forward pass: autocast, or none."""
     import contextlib
 
-    import torch
+    from experiments import workloads
 
-    if case.axes["precision"] != "a":
-        return contextlib.nullcontext
-    kind = torch.float16 if here.device == "cuda" else torch.bfloat16
-    return lambda: torch.autocast(here.device, kind)
+    return (lambda: workloads.autocast(here)) if case.axes["precision"] == "a" else contextlib.nullcontext
 
 
 def losses(parts: Mapping[str, Callable[..., Any]], inputs: tuple[Any, ...], cast: Cast) -> Iterator[tuple[str, Any]]:
@@ -294,25 +290,8 @@ def prepare_small(case: Case, here: Here) -> Sides:
     """Return a model at batch 1."""
     from experiments import workloads
 
-    return inference(*getattr(workloads, case.workload)(here, batch=1))
-
-
-def inference(model: Any, inputs: tuple[Any, ...], tolerance: float = 1e-4) -> Sides:
-    """Return a model's call on its inputs, eager and compiled, sharing weights."""
-    import torch
-
-    from experiments import workloads
-
-    def reference() -> Any:
-        return workloads.quiet(*workloads.double(model, inputs))()
-
-    return Sides(
-        eager=workloads.quiet(model, inputs),
-        compiled=workloads.quiet(torch.compile(model), inputs),
-        reference=reference,
-        tolerance=tolerance,
-        inputs=tuple(tensor for tensor in inputs if tensor.is_floating_point()),
-    )
+    model, inputs = getattr(workloads, case.workload)(here, batch=1)
+    return workloads.sides(model, inputs, 1e-4)
 
 
 def prepare_moe(case: Case, here: Here) -> Sides:
@@ -327,7 +306,7 @@ def prepare_moe(case: Case, here: Here) -> Sides:
 
     model, inputs = getattr(workloads, case.workload)(here)
     if case.axes["workload"] != "moe":
-        return inference(model, inputs, tolerance=1e-3)
+        return workloads.sides(model, inputs, 1e-3)
     compiled = torch.compile(model)
 
     def routed(layer: Callable[..., Any], tokens: Any) -> Callable[[], Any]:
@@ -363,35 +342,25 @@ def prepare_moe_capture(case: Case, here: Here) -> Callable[[], dict[str, Findin
     from experiments import workloads
     from reportkit.bench import counters
 
-    def whole(name: str) -> tuple[int, str]:
-        """Return how many graphs were captured, and what was said where it can't be one."""
-        model, inputs = getattr(workloads, name)(here)
-        counters.reset()
-        try:
-            workloads.quiet(torch.compile(model, backend="aot_eager", fullgraph=True), inputs)()
-        except torch._dynamo.exc.Unsupported as error:
-            return 0, str(error).split("\n", 1)[0]
-        return counters.unique_graphs(), "none: it is one graph"
+    model, inputs = getattr(workloads, case.workload)(here)
 
     def observe() -> dict[str, Finding]:
-        graphs, message = whole(case.workload)
-        beside, _ = whole("dense")
-        if beside != 1:
-            message = f"the dense layer is {beside} graphs with fullgraph=True, so that nothing is known of the other"
+        right, control = workloads.whole(*workloads.dense(here))
+        if not right:
+            message = f"the dense layer is {control} with fullgraph=True, so that nothing is known of the other"
             raise RuntimeError(message)
-        model, inputs = getattr(workloads, case.workload)(here)
+        one_graph, found = workloads.whole(model, inputs)
         counters.reset()
         workloads.quiet(torch.compile(model, backend="aot_eager"), inputs)()
         counts = counters.read()
         return {
             "breaks": Finding(
-                holds=graphs == 0,
+                holds=not one_graph,
                 evidence={
-                    "error with fullgraph=True": message,
-                    "graphs with fullgraph=True": graphs,
+                    "error with fullgraph=True": found,
                     "graphs by default": counts["unique_graphs"],
                     "operators in them": counts["calls_captured"],
-                    "dense layer with fullgraph=True (control)": f"{beside} graph",
+                    "dense layer with fullgraph=True (control)": control,
                 },
             )
         }
@@ -411,7 +380,7 @@ def prepare_recursive(case: Case, here: Here) -> Sides:
 
     model, inputs = getattr(workloads, case.workload)(here)
     if case.axes["workload"] != "trees":
-        return inference(model, inputs)
+        return workloads.sides(model, inputs, 1e-4)
 
     def reference() -> Any:
         twin, _ = workloads.double(model, ())
@@ -428,8 +397,6 @@ def prepare_recursive(case: Case, here: Here) -> Sides:
 
 def prepare_operator(case: Case, here: Here) -> Sides:
     """Return the chain around one of three GELUs; all are held against PyTorch's in fp64."""
-    import torch
-
     from experiments import workloads
 
     kind = case.axes["workload"]
@@ -443,13 +410,7 @@ def prepare_operator(case: Case, here: Here) -> Sides:
     def reference() -> Any:
         return workloads.quiet(plain, tuple(tensor.double() for tensor in inputs))()
 
-    return Sides(
-        eager=workloads.quiet(model, inputs),
-        compiled=workloads.quiet(torch.compile(model), inputs),
-        reference=reference,
-        tolerance=1e-4,
-        inputs=inputs,
-    )
+    return replace(workloads.sides(model, inputs, 1e-4), reference=reference)
 
 
 def _gelu(kind: str, here: Here) -> Callable[[Any], Any] | None:
@@ -457,9 +418,9 @@ def _gelu(kind: str, here: Here) -> Callable[[Any], Any] | None:
     from experiments import workloads
 
     if kind == "triton":
-        from experiments import seen_through
+        from experiments import triton_gelu
 
-        return lambda numbers: seen_through.scaled_gelu(numbers, workloads.GELU_SCALE)
+        return lambda numbers: triton_gelu.scaled_gelu(numbers, workloads.GELU_SCALE)
     if kind == "opaque":
         from experiments import opaque
 
@@ -489,7 +450,7 @@ def _case(experiment: str, workload: str, precision: str, full: float, smoke: fl
 
 
 def _small(workload: str, process: str) -> Case:
-    first = process == COLD[0]
+    first = process == THREE[0]
     mobilenet = workload == "mobilenet"
     return Case(
         experiment="small",
@@ -497,7 +458,7 @@ def _small(workload: str, process: str) -> Case:
         workload="mobilenet_v2" if mobilenet else "resnet50_settled",
         cache="cold",
         # Of the smaller one a second process is timed: section 8 asks whether a slow case is slow again.
-        steady=first or (mobilenet and process == COLD[1]),
+        steady=first or (mobilenet and process == THREE[1]),
         scales=("full", "smoke") if first and mobilenet else ("full",),
         passes=("launches",) if first and mobilenet else (),
         cost={"full": 20 if first else 14, "smoke": 40},
@@ -527,7 +488,7 @@ EXPERIMENTS = (
     Experiment(
         id="small",
         kind="timing",
-        cases=tuple(_small(workload, process) for workload in ("mobilenet", "resnet50") for process in COLD),
+        cases=tuple(_small(workload, process) for workload in ("mobilenet", "resnet50") for process in THREE),
         prepare=prepare_small,
     ),
     Experiment(

@@ -71,15 +71,7 @@ def prepare_lengths(case: Case, here: Here) -> Sides:
     model, tokens = workloads.half(model, tokens, here)
     compiled = torch.compile(model, dynamic=case.axes["shapes"] == "dynamic")
 
-    def reference() -> object:
-        return workloads.one_by_one(*workloads.double(model, tokens))()
-
-    return Sides(
-        eager=workloads.one_by_one(model, tokens),
-        compiled=workloads.one_by_one(compiled, tokens),
-        reference=reference,
-        tolerance=1e-3,
-    )
+    return workloads.sides(model, tokens, 1e-3, compiled=compiled, run=workloads.one_by_one)
 
 
 def prepare_backends(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:  # noqa: ARG001 -- one case

@@ -11,10 +11,10 @@ Face Trainer and `from_pretrained` compile (3); whether `torch.cuda.amp` is depr
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from experiments.benchmarks import COLD
+from experiments.benchmarks import COLD, THREE
 from reportkit.claims import (
     SHOWN,
     TRUE,
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from reportkit.records import Scalar
 
     Evidence = dict[str, Scalar | None]
-
-THREE = ("cold-1", "cold-2", "cold-3")
-"""Processes on empty caches, as many as first calls are judged over at the least."""
 
 BESIDE_DEFAULT = "beside-default"
 """A process that times a mode against the default mode, not against eager."""
@@ -367,70 +364,31 @@ def prepare_extension(case: Case, here: Here) -> Callable[[], dict[str, Finding]
     return observe
 
 
-def _exact(model: Any, inputs: tuple[Any, ...]) -> Callable[[], Any]:
-    """Return the call that makes an fp64 copy and runs it; nothing of it is there before or after."""
-    from experiments import workloads
-
-    def reference() -> object:
-        return workloads.quiet(*workloads.double(model, inputs))()
-
-    return reference
-
-
 def prepare_limit(case: Case, here: Here) -> Sides:
     """Build ResNet-50 as section 4 does; the recompile limit is a setting of the case."""
-    import torch
-
     from experiments import workloads
 
     model, inputs = getattr(workloads, case.workload)(here)
-    return Sides(
-        eager=workloads.quiet(model, inputs),
-        compiled=workloads.quiet(torch.compile(model), inputs),
-        reference=_exact(model, inputs),
-        tolerance=1e-4,  # As in PyTorch's TorchBench suite.
-        inputs=inputs,
-    )
+    return workloads.sides(model, inputs, 1e-4)  # As in PyTorch's TorchBench suite.
 
 
 BATCHES = range(2, 10)
 """Eight batch sizes from 2 up: a size of 1 is a case of its own to Dynamo."""
 
 
-def prepare_batch_sizes(case: Case, here: Here) -> Callable[[], dict[str, Finding | Measurement]]:
+def prepare_batch_sizes(case: Case, here: Here) -> Callable[[], dict[str, Measurement]]:
     """Return the call that counts Dynamo's graphs over eight batch sizes, smallest first.
 
     The model is as small as at smoke scale in any case: what Dynamo guards on has no regard to depth or width.
     """
-    from dataclasses import replace
-
-    import torch
-
     from experiments import workloads
 
     model, (images,) = getattr(workloads, case.workload)(replace(here, scale="smoke"))
-    batches = [images[:1].repeat(size, 1, 1, 1) for size in BATCHES]
-    dynamic = {"true": True, "false": False, "default": None}[str(case.axes["dynamic"])]
+    batches = [(images[:1].repeat(size, 1, 1, 1),) for size in BATCHES]
+    options = {"true": {"dynamic": True}, "false": {"dynamic": False}, "default": {}}[str(case.axes["dynamic"])]
 
-    def observe() -> dict[str, Finding | Measurement]:
-        from reportkit.bench import counters
-
-        counters.reset()
-        compiled = torch.compile(model, backend="aot_eager", dynamic=dynamic)
-        evidence: Evidence = {}
-        right = True
-        for batch in batches:
-            output = workloads.quiet(compiled, (batch,))()
-            right = right and torch.allclose(output, workloads.quiet(model, (batch,))(), rtol=1e-3, atol=1e-3)
-            evidence[f"graphs after batch {len(batch)}"] = counters.unique_graphs()
-        graphs = counters.unique_graphs()
-        if not graphs:
-            message = "no graph was captured, so that nothing was compiled and there is nothing to count"
-            raise RuntimeError(message)
-        return {
-            "same-as-eager": Finding(holds=right, evidence=evidence),
-            "graphs": Measurement(unit="1", samples=[graphs]),
-        }
+    def observe() -> dict[str, Measurement]:
+        return {"graphs": Measurement(unit="1", samples=[workloads.graphs_for(model, batches, **options)])}
 
     return observe
 
@@ -566,52 +524,40 @@ def prepare_modes(case: Case, here: Here) -> Sides:
         message = "needs a GPU: this mode is another with or without CUDA graphs, which a CPU does not have"
         raise Unavailable(message)
     model, inputs = getattr(workloads, case.workload)(here)
+    model, inputs = workloads.half(model, inputs, here)
 
     def plain(*numbers: Any) -> Any:
         # A function of its own: torch 2.4 does not tell modes apart, and would go on with a function's first graph.
         return model(*numbers)
 
-    other = torch.compile(plain) if case.axes["process"] == BESIDE_DEFAULT else model
-    call = workloads.quiet(torch.compile(model, mode=mode), inputs)
+    # The tolerance is that of PyTorch's TorchBench suite for half precision.
+    both = workloads.sides(model, inputs, 1e-3, compiled=torch.compile(model, mode=mode))
 
     def compiled() -> object:
         torch.compiler.cudagraph_mark_step_begin()
-        return call()
+        return both.compiled()
 
-    return Sides(
-        eager=workloads.quiet(other, inputs),
-        compiled=compiled,
-        reference=_exact(model, inputs),
-        tolerance=1e-3,  # As in PyTorch's TorchBench suite for half precision.
-        inputs=inputs,
-    )
+    beside = case.axes["process"] == BESIDE_DEFAULT
+    eager = workloads.quiet(torch.compile(plain), inputs) if beside else both.eager
+    return replace(both, eager=eager, compiled=compiled)
 
 
 def prepare_amp(case: Case, here: Here) -> Sides:
     """Build the model once; both sides run it under autocast to fp16 (on a CPU bf16, its own half precision)."""
-    import torch
-
     from experiments import workloads
 
+    # The tolerance is that of PyTorch's TorchBench suite under autocast, and of its Hugging Face suite.
     model, inputs = getattr(workloads, case.workload)(here)
-    half = torch.float16 if here.device == "cuda" else torch.bfloat16
+    both = workloads.sides(model, inputs, 1e-3)
 
-    def under_autocast(call: Callable[..., Any]) -> Callable[[], Any]:
-        quiet = workloads.quiet(call, inputs)
-
+    def under_autocast(call: Callable[[], Any]) -> Callable[[], Any]:
         def run() -> object:
-            with torch.autocast(here.device, dtype=half):
-                return quiet()
+            with workloads.autocast(here):
+                return call()
 
         return run
 
-    return Sides(
-        eager=under_autocast(model),
-        compiled=under_autocast(torch.compile(model)),
-        reference=_exact(model, inputs),
-        tolerance=1e-3,  # As in PyTorch's TorchBench suite under autocast, and its Hugging Face suite.
-        inputs=tuple(tensor for tensor in inputs if tensor.is_floating_point()),
-    )
+    return replace(both, eager=under_autocast(both.eager), compiled=under_autocast(both.compiled))
 
 
 def prepare_amp_api(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
@@ -656,7 +602,7 @@ def _of_one_mode(mode: str, process: str) -> Case:
     return Case(
         experiment="modes",
         axes={"mode": mode, "workload": "resnet50", "precision": "h", "process": process},
-        workload="resnet50_settled_half",
+        workload="resnet50_settled",
         cache="cold" if cold else "warm",
         follows=None if cold else "modes.max-autotune-resnet50-h-cold-1",
         # Three searches may end in three choices; the first one's is timed, and those that follow it run on it.

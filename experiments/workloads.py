@@ -1,4 +1,4 @@
-"""The models and inputs that sections share: real architectures, random seeded weights.
+"""The models and inputs that sections share, and how they are called: real architectures, random seeded weights.
 
 Speed does not depend on trained weights. Each function returns a module in evaluation mode on the
 device, and its inputs, by position: Dynamo of 2.4 takes no keywords for a torch.nn.Sequential.
@@ -138,11 +138,6 @@ def resnet50_half(here: Here) -> tuple[nn.Module, Inputs]:
     return half(*resnet50(here), here)
 
 
-def resnet50_settled_half(here: Here) -> tuple[nn.Module, Inputs]:
-    """ResNet-50 with settled batch norms, weights and images in fp16; in fp32 on a CPU, which is slow at fp16."""
-    return half(*resnet50_settled(here), here)
-
-
 def gelu(here: Here) -> tuple[nn.Module, Inputs]:
     """One small operator: a GELU of 64 x 64 numbers."""
     torch.manual_seed(SEED)
@@ -253,6 +248,11 @@ def denoising(model: Callable[..., Any]) -> Callable[..., torch.Tensor]:
         return latents
 
     return steps
+
+
+def denoised(model: Callable[..., Any], inputs: Inputs) -> Callable[[], Any]:
+    """Return the call that takes latents through all steps, without gradients."""
+    return quiet(denoising(model), inputs)
 
 
 def cnn_stream(here: Here) -> tuple[nn.Module, Inputs]:
@@ -454,18 +454,29 @@ def bert_positions(here: Here, positions: int, lengths: Sequence[int]) -> tuple[
     return BertModel(config).eval().to(here.device), [(tokens, torch.ones_like(tokens)) for tokens in rows]
 
 
-def sides(model: nn.Module, compiled: Callable[..., Any], inputs: Inputs, tolerance: float) -> Sides:
-    """Return a model and what was made of it as the sides of a timing, both without gradients."""
+def sides(
+    model: nn.Module,
+    inputs: Inputs,
+    tolerance: float,
+    *,
+    compiled: Callable[..., Any] | None = None,
+    run: Callable[[Any, Inputs], Callable[[], Any]] = quiet,
+) -> Sides:
+    """Return a model's call on its inputs, eager and compiled, sharing weights.
+
+    `compiled` may be what else was made of the model; `run` returns the call of a model on inputs. The compiled model
+    is not called yet, and the fp64 copy not made.
+    """
 
     def reference() -> object:
-        return quiet(*double(model, inputs))()
+        return run(*double(model, inputs))()
 
     return Sides(
-        eager=quiet(model, inputs),
-        compiled=quiet(compiled, inputs),
+        eager=run(model, inputs),
+        compiled=run(torch.compile(model) if compiled is None else compiled, inputs),
         reference=reference,
         tolerance=tolerance,
-        inputs=tuple(tensor for tensor in inputs if tensor.is_floating_point()),
+        inputs=inputs,
     )
 
 
@@ -504,6 +515,38 @@ def graphs_for(model: nn.Module, calls: Sequence[Inputs], **options: Any) -> int
     return counters.unique_graphs()
 
 
+def whole(model: Callable[..., Any], inputs: Inputs) -> tuple[bool, str]:
+    """Compile a model, or a function, by `fullgraph=True`; return whether it is one graph, and what was said.
+
+    The backend is `aot_eager`. That Dynamo says nothing is not enough: it also says nothing where it captures nothing.
+
+    Raises:
+        RuntimeError: what was captured does not return what eager does.
+    """
+    from reportkit.bench import counters
+
+    counters.reset()
+    try:
+        output = quiet(torch.compile(model, fullgraph=True, backend="aot_eager"), inputs)()
+    except torch._dynamo.exc.TorchDynamoException as error:
+        return False, told(error)
+    graphs = counters.unique_graphs()
+    if not alike(output, quiet(model, inputs)()):
+        message = "what was captured does not return what eager does"
+        raise RuntimeError(message)
+    return graphs == 1, f"{graphs} graph{'s' if graphs != 1 else ''}"
+
+
+def told(error: BaseException) -> str:
+    """Return an error's type and the first line of its message."""
+    return f"{type(error).__name__}: {next(iter(str(error).strip().splitlines()), '')}"[:200]
+
+
+def autocast(here: Here) -> torch.autocast:
+    """Return autocast to fp16; on a CPU to bf16, its own half precision."""
+    return torch.autocast(here.device, torch.float16 if here.device == "cuda" else torch.bfloat16)
+
+
 def alike(one: object, other: object, tolerance: float = 1e-3) -> bool:
     """Whether two outputs hold the same tensors, within an absolute and relative tolerance."""
     from reportkit.bench.correctness import tensors
@@ -524,29 +567,22 @@ def capture_model(name: str, here: Here) -> tuple[nn.Module, Inputs]:
         return bert_base(small)
     if name == "gpt2":
         return gpt2_tiny(small)
-    model: nn.Module
     if name == "vit":
-        from torchvision.models import VisionTransformer
+        return vit_b16(small)
+    from diffusers import UNet2DConditionModel
 
-        model = VisionTransformer(
-            image_size=32, patch_size=16, num_layers=2, num_heads=2, hidden_dim=32, mlp_dim=64, num_classes=10
-        )
-        inputs: Inputs = (torch.randn(2, 3, 32, 32),)
-    else:
-        from diffusers import UNet2DConditionModel
-
-        # Two of the four levels of Stable Diffusion 1.5, one with attention over the text and one without.
-        model = UNet2DConditionModel(
-            sample_size=16,
-            down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
-            up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
-            block_out_channels=(16, 32),
-            layers_per_block=1,
-            norm_num_groups=8,
-            attention_head_dim=4,
-            cross_attention_dim=32,
-        )
-        inputs = (torch.randn(2, 4, 16, 16), torch.tensor(10), torch.randn(2, 7, 32))
+    # Two of the four levels of Stable Diffusion 1.5, one with attention over the text and one without.
+    model = UNet2DConditionModel(
+        sample_size=16,
+        down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
+        up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
+        block_out_channels=(16, 32),
+        layers_per_block=1,
+        norm_num_groups=8,
+        attention_head_dim=4,
+        cross_attention_dim=32,
+    )
+    inputs = (torch.randn(2, 4, 16, 16), torch.tensor(10), torch.randn(2, 7, 32))
     return model.eval().to(here.device), tuple(tensor.to(here.device) for tensor in inputs)
 
 

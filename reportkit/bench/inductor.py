@@ -192,17 +192,10 @@ def _agree(described: dict[str, str], defined: dict[str, str]) -> bool:
 
 def ran(call: Callable[[], object], here: Here) -> Counter[str]:
     """Return how often what ran in a call, by the profiler's names: kernels, launches, graph replays, C++ kernels."""
-    from torch.profiler import ProfilerActivity, profile
+    from reportkit.bench import passes
 
-    from reportkit.bench import timing
-
-    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if here.device == "cuda" else [])]
-    for _ in range(2):  # The first profile of a process sets the GPU's tracer up, and may miss kernels.
-        timing.synchronize(here)
-        with profile(activities=activities) as profiler:
-            call()
-            timing.synchronize(here)
-    return Counter(event.name for event in profiler.events())
+    passes.profiled(call, here)  # The first profile of a process sets the tracer up, and may miss kernels.
+    return Counter(event.name for event in passes.profiled(call, here))
 
 
 def runs_of(kernels: list[str], events: Counter[str]) -> int:

@@ -60,8 +60,8 @@ def launches(sides: Sides, here: Here) -> Observed:
     counted: dict[str, int] = {}
     busy: dict[str, Measurement] = {}
     for side, call in (("eager", sides.eager), ("compiled", sides.compiled)):
-        _profiled(call, here)  # The first profile of a process sets the tracer up, and may miss kernels.
-        spans = [_profiled(call, here) for _ in range(PROFILED)]
+        profiled(call, here)  # The first profile of a process sets the tracer up, and may miss kernels.
+        spans = [_kernels(call, here) for _ in range(PROFILED)]
         numbers = [len(one) for one in spans]
         if not min(numbers):
             message = f"the profiler saw no kernel of {side}; it may have no access to the GPU's tracer"
@@ -73,18 +73,25 @@ def launches(sides: Sides, here: Here) -> Observed:
     return Observed(launches=counted, measurements=busy)
 
 
-def _profiled(call: Callable[[], Any], here: Here) -> list[tuple[float, float]]:
-    """Return start and end in seconds of every kernel of one call."""
-    from torch.autograd import DeviceType
+def profiled(call: Callable[[], Any], here: Here) -> Any:
+    """Return the events of one call, as torch's profiler sees them; the first profile of a process may miss kernels."""
     from torch.profiler import ProfilerActivity, profile
 
+    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if here.device == "cuda" else [])]
     timing.synchronize(here)
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+    with profile(activities=activities) as profiler:
         call()
         timing.synchronize(here)
+    return profiler.events()
+
+
+def _kernels(call: Callable[[], Any], here: Here) -> list[tuple[float, float]]:
+    """Return start and end in seconds of every kernel of one call."""
+    from torch.autograd import DeviceType
+
     return [
         (event.time_range.start / 1e6, event.time_range.end / 1e6)
-        for event in profiler.events()
+        for event in profiled(call, here)
         if event.device_type == DeviceType.CUDA
         and is_kernel(event.name)
         and not getattr(event, "is_user_annotation", False)  # Torch 2.4 does not tell.

@@ -160,7 +160,7 @@ def test_the_language_switch_stays_on_the_page(browser: Browser, full: Built, se
 @pytest.mark.parametrize(
     ("language", "query", "page"),
     [
-        ("zh/", "\u7f16\u8bd1 \u7f13\u5b58", "cache"),
+        ("zh/", "\u7f16\u8bd1\u7f13\u5b58", "claims/cache-hits"),
         ("zh/", "\u56fe\u6355\u83b7", "ecosystem"),
         ("zh/", "\u9996\u6b21\u8c03\u7528", "benchmarks"),
         ("", "inductor", "default-inductor"),
