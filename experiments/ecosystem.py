@@ -31,10 +31,13 @@ from reportkit.records import Finding
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from reportkit.bench.inductor import Seen
+    from reportkit.plan import Kind
     from reportkit.records import Scalar
+
+    Prepare = Callable[[Case, Here], Any]
 
 MODELS = ("resnet50", "vit", "bert", "gpt2", "unet")
 
@@ -404,59 +407,41 @@ def prepare_lengths(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
     return observe
 
 
-def _fact(experiment: str, axes: dict[str, str | int], workload: str, full: float, smoke: float) -> Case:
-    return Case(experiment=experiment, axes=axes, workload=workload, cost={"full": full, "smoke": smoke})
+def _alone(  # noqa: PLR0913 -- each is a field of the plan
+    name: str, prepare: Prepare, workload: str, full: float, smoke: float, axes: Mapping[str, str], kind: Kind = "fact"
+) -> Experiment:
+    """Return an experiment of one case."""
+    case = Case(experiment=name, axes=axes, workload=workload, cost={"full": full, "smoke": smoke})
+    return Experiment(id=name, kind=kind, cases=(case,), prepare=prepare)
 
+
+GELU = {"workload": "gelu"}
 
 EXPERIMENTS = (
-    Experiment(
-        id="torchscript",
+    _alone(
+        "torchscript",
+        prepare_torchscript,
+        "resnet50_settled",
+        8,
+        15,
+        {"workload": "resnet50", "precision": "d"},
         kind="control",
-        cases=(_fact("torchscript", {"workload": "resnet50", "precision": "d"}, "resnet50_settled", 8, 15),),
-        prepare=prepare_torchscript,
     ),
-    Experiment(
-        id="torchscript-control-flow",
-        kind="fact",
-        cases=(_fact("torchscript-control-flow", {"workload": "control-flow"}, "control_flow", 8, 5),),
-        prepare=prepare_control_flow,
-    ),
+    _alone("torchscript-control-flow", prepare_control_flow, "control_flow", 8, 5, {"workload": "control-flow"}),
     Experiment(
         id="capture",
         kind="fact",
-        cases=tuple(_fact("capture", {"model": model}, "capture_model", 5, 6) for model in MODELS),
+        cases=tuple(
+            Case(experiment="capture", axes={"model": model}, workload="capture_model", cost={"full": 5, "smoke": 6})
+            for model in MODELS
+        ),
         prepare=prepare_capture,
     ),
-    Experiment(
-        id="default-backend",
-        kind="fact",
-        cases=(_fact("default-backend", {"workload": "gelu"}, "gelu_chain", 7, 20),),
-        prepare=prepare,
-    ),
-    Experiment(
-        id="cuda-graphs",
-        kind="fact",
-        cases=(_fact("cuda-graphs", {"workload": "gelu"}, "gelu_chain", 8, 2),),
-        prepare=prepare_cuda_graphs,
-    ),
-    Experiment(
-        id="triton-kernels",
-        kind="fact",
-        cases=(_fact("triton-kernels", {"workload": "gelu"}, "gelu_chain", 8, 2),),
-        prepare=prepare_triton,
-    ),
-    Experiment(
-        id="cpp-kernels",
-        kind="fact",
-        cases=(_fact("cpp-kernels", {"workload": "gelu"}, "gelu_chain", 20, 15),),
-        prepare=prepare_cpp,
-    ),
-    Experiment(
-        id="dynamic-lengths",
-        kind="fact",
-        cases=(_fact("dynamic-lengths", {"workload": "bert"}, "bert_positions", 15, 12),),
-        prepare=prepare_lengths,
-    ),
+    _alone("default-backend", prepare, "gelu_chain", 7, 20, GELU),
+    _alone("cuda-graphs", prepare_cuda_graphs, "gelu_chain", 8, 2, GELU),
+    _alone("triton-kernels", prepare_triton, "gelu_chain", 8, 2, GELU),
+    _alone("cpp-kernels", prepare_cpp, "gelu_chain", 20, 15, GELU),
+    _alone("dynamic-lengths", prepare_lengths, "bert_positions", 15, 12, {"workload": "bert"}),
 )
 
 SECTION = Section(id="ecosystem", number=2, claims=CLAIMS, experiments=EXPERIMENTS)

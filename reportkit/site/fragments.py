@@ -148,9 +148,10 @@ class Fragments:
         """Return the GPUs that full-scale figures come from, by name, or words for none."""
         names: dict[str, str] = {}
         for one in self.edition.measured:
-            if one.scale == "full":
-                environment = one.files[-1].file.environment
-                names[one.machine] = (environment.gpu if environment else None) or one.machine
+            environment = one.files[-1].file.environment
+            # On a CPU full scale is the ruler's calibration, of which no figure here is.
+            if one.scale == "full" and environment and environment.gpu:
+                names[one.machine] = environment.gpu
         if not names:
             return prose(self.texts("home.no-gpu"))
         return join([join([escape(gpu), escape(f" ({name})")]) for name, gpu in names.items()], ", ")
