@@ -407,7 +407,7 @@ def prepare_lengths(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
     return observe
 
 
-def _alone(  # noqa: PLR0913 -- each is a field of the plan
+def _alone(  # noqa: PLR0913, PLR0917 -- each is a field of the plan
     name: str, prepare: Prepare, workload: str, full: float, smoke: float, axes: Mapping[str, str], kind: Kind = "fact"
 ) -> Experiment:
     """Return an experiment of one case."""
