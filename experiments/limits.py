@@ -345,17 +345,17 @@ def prepare_moe_capture(case: Case, here: Here) -> Callable[[], dict[str, Findin
     model, inputs = getattr(workloads, case.workload)(here)
 
     def observe() -> dict[str, Finding]:
-        right, control = workloads.whole(*workloads.dense(here))
-        if not right:
+        beside, control = workloads.whole(*workloads.dense(here))
+        if beside != 1:
             message = f"the dense layer is {control} with fullgraph=True, so that nothing is known of the other"
             raise RuntimeError(message)
-        one_graph, found = workloads.whole(model, inputs)
+        graphs, found = workloads.whole(model, inputs)
         counters.reset()
         workloads.quiet(torch.compile(model, backend="aot_eager"), inputs)()
         counts = counters.read()
         return {
             "breaks": Finding(
-                holds=not one_graph,
+                holds=graphs != 1,
                 evidence={
                     "error with fullgraph=True": found,
                     "graphs by default": counts["unique_graphs"],

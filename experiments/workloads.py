@@ -515,10 +515,11 @@ def graphs_for(model: nn.Module, calls: Sequence[Inputs], **options: Any) -> int
     return counters.unique_graphs()
 
 
-def whole(model: Callable[..., Any], inputs: Inputs) -> tuple[bool, str]:
-    """Compile a model, or a function, by `fullgraph=True`; return whether it is one graph, and what was said.
+def whole(model: Callable[..., Any], inputs: Inputs) -> tuple[int | None, str]:
+    """Compile a model, or a function, by `fullgraph=True`; return how many graphs it is, and in words.
 
-    The backend is `aot_eager`. That Dynamo says nothing is not enough: it also says nothing where it captures nothing.
+    None stands for a refusal, which the words then tell. The backend is `aot_eager`. That Dynamo does not refuse is not
+    enough: it may have captured nothing.
 
     Raises:
         RuntimeError: what was captured does not return what eager does.
@@ -529,12 +530,12 @@ def whole(model: Callable[..., Any], inputs: Inputs) -> tuple[bool, str]:
     try:
         output = quiet(torch.compile(model, fullgraph=True, backend="aot_eager"), inputs)()
     except torch._dynamo.exc.TorchDynamoException as error:
-        return False, told(error)
+        return None, told(error)
     graphs = counters.unique_graphs()
     if not alike(output, quiet(model, inputs)()):
         message = "what was captured does not return what eager does"
         raise RuntimeError(message)
-    return graphs == 1, f"{graphs} graph{'s' if graphs != 1 else ''}"
+    return graphs, f"{graphs} graph{'s' if graphs != 1 else ''}"
 
 
 def told(error: BaseException) -> str:
