@@ -19,6 +19,7 @@ from reportkit.judge import (
     Reason,
     aligned,
     different_environments,
+    exact,
     interval_of,
     observation,
 )
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from reportkit.judge import Found, Observation
-    from reportkit.plan import Article
+    from reportkit.plan import Article, Cache
     from reportkit.records import CaseFile, Scale, Stored
+    from reportkit.statistics import Draws
 
 Side = Literal["eager", "compiled"]
 Metric = Literal[
@@ -78,6 +80,8 @@ class Row:
     """One case with a file that counts in either lane."""
 
     case: str
+    caches: Cache
+    """What the first calls found: empty caches, those of an earlier process, or shared ones (at smoke scale)."""
     baseline: Observation
     candidate: Observation
     ratios: tuple[ReleaseRatio, ...]
@@ -86,6 +90,34 @@ class Row:
     def of(self, metric: Metric) -> ReleaseRatio | None:
         """Return the release ratio of a metric, or None where not both files have it."""
         return next((one for one in self.ratios if one.metric == metric), None)
+
+    @property
+    def timed(self) -> tuple[ReleaseRatio, ...]:
+        """The release ratios of steady-state times, which have an interval."""
+        return tuple(ratio for ratio in self.ratios if ratio.interval is not None)
+
+    @property
+    def files(self) -> tuple[CaseFile, CaseFile]:
+        """The two case files, the baseline's first."""
+        return self.baseline.stored.file, self.candidate.stored.file
+
+    @property
+    def significant(self) -> bool:
+        """Whether either side's time changed beyond noise."""
+        return any(ratio.significant for ratio in self.timed)
+
+    @property
+    def relevant(self) -> bool:
+        """Whether anything changed enough to matter: a time, allocated memory, graphs or breaks.
+
+        A first call is one value, and scatters more than that from process to process: it is asked only where
+        nothing else was timed.
+        """
+        firm = [*self.timed, *(ratio for side in SIDES if (ratio := self.of(ALLOCATED[side])))]
+        first = self.of("first_call")
+        asked = firm if self.timed or first is None else [*firm, first]
+        one, other = (captured(file) for file in self.files)
+        return one != other or any(ratio.relevant for ratio in asked)
 
     @property
     def local(self) -> bool:
@@ -134,13 +166,53 @@ def compare(
     """
     if baseline == candidate:
         raise PlanError(f"{baseline} can't be compared with itself; name two lanes")
+    return compare_pairs(article, stored, digests, [(baseline, candidate)], criteria)[baseline, candidate]
+
+
+def compare_pairs(
+    article: Article,
+    stored: Sequence[Stored],
+    digests: Mapping[str, str],
+    pairs: Sequence[tuple[str, str]],
+    criteria: Criteria | None = None,
+) -> Mapping[tuple[str, str], tuple[Comparison, ...]]:
+    """Return what `compare` does for each pair of lanes, baseline first; every file is resampled once for all."""
     bench = Bench(article, stored, digests, criteria or Criteria())
-    both = [machine for machine in bench.machines(baseline) if machine in bench.machines(candidate)]
-    made = [_on_machine(bench, baseline, candidate, machine) for machine in both]
-    return tuple(one for one in made if one is not None)
+    found: dict[tuple[str, str], list[Comparison]] = {pair: [] for pair in pairs}
+    for machine in bench.in_order({machine for pair in pairs for lane in pair for machine in bench.machines(lane)}):
+        drawn = _Drawn(bench)  # One machine's at a time: draws are large, and machines may be many.
+        for one, other in pairs:
+            if machine in bench.machines(one) and machine in bench.machines(other):
+                made = _on_machine(drawn, one, other, machine)
+                found[one, other] += [made] if made is not None else []
+    return {pair: tuple(made) for pair, made in found.items()}
 
 
-def _on_machine(bench: Bench, baseline: str, candidate: str, machine: str) -> Comparison | None:
+class _Drawn:
+    """Draws and sums of files, each made once."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self._medians: dict[tuple[str, str], Draws] = {}
+        self._observed: dict[str, Observation] = {}
+
+    def median(self, stored: Stored, side: Side, name: str) -> Draws:
+        """Return draws of the median of one side's times; `name` is the measurement."""
+        if (stored.path, name) not in self._medians:
+            samples = np.asarray(stored.file.measurements[name].samples)
+            seed = self.bench.seed(stored.file, side)
+            self._medians[stored.path, name] = median_draws(samples, self.bench.criteria.draws, seed)
+        return self._medians[stored.path, name]
+
+    def observed(self, stored: Stored) -> Observation:
+        """Return a file that counts, summed up."""
+        if stored.path not in self._observed:
+            self._observed[stored.path] = observation(self.bench, stored, None)
+        return self._observed[stored.path]
+
+
+def _on_machine(drawn: _Drawn, baseline: str, candidate: str, machine: str) -> Comparison | None:
+    bench = drawn.bench
     cases = [
         case for experiment in bench.article.experiments if experiment.kind == "timing" for case in experiment.cases
     ]
@@ -151,7 +223,7 @@ def _on_machine(bench: Bench, baseline: str, candidate: str, machine: str) -> Co
             break
     else:
         return None
-    rows = [_row(bench, *pair) for pair in pairs if _counts(pair[0]) and _counts(pair[1])]
+    rows = [_row(drawn, scale, *pair) for pair in pairs if _counts(pair[0]) and _counts(pair[1])]
     uncompared = [
         Uncompared(case=one.case.name, baseline=_absent(one), candidate=_absent(other))
         for one, other in pairs
@@ -180,12 +252,13 @@ def _change(row: Row) -> float:
     return -1.0 if timed is None else abs(math.log(timed.centre))
 
 
-def _row(bench: Bench, one: Found, other: Found) -> Row:
-    pair = _Pair(bench=bench, one=one, other=other)
+def _row(drawn: _Drawn, scale: Scale, one: Found, other: Found) -> Row:
+    pair = _Pair(bench=drawn.bench, drawn=drawn, one=one, other=other)
     return Row(
         case=one.case.name,
-        baseline=observation(bench, one.there, None),
-        candidate=observation(bench, other.there, None),
+        caches=one.case.caches(scale),
+        baseline=drawn.observed(one.there),
+        candidate=drawn.observed(other.there),
         ratios=tuple(pair.ratios()),
     )
 
@@ -195,6 +268,7 @@ class _Pair:
     """One case's files that count, of the baseline and of the candidate."""
 
     bench: Bench
+    drawn: _Drawn
     one: Found
     other: Found
 
@@ -216,10 +290,7 @@ class _Pair:
 
     def _timed(self, side: Side, name: str) -> ReleaseRatio:
         criteria = self.bench.criteria
-        over, under = (
-            median_draws(np.asarray(file.measurements[name].samples), criteria.draws, self.bench.seed(file, side))
-            for file in (self.one.file, self.other.file)
-        )
+        over, under = (self.drawn.median(found.there, side, name) for found in (self.one, self.other))
         ratio = interval_of(over / under, criteria, "x")
         reason, blamed = self._blame(side, steady=True)
         reason = reason or different_environments([self.one, self.other]) or self._unlike()
@@ -261,8 +332,8 @@ class _Pair:
         wrong, blamed = self._blame(side, steady=False)
         yield ReleaseRatio(
             metric=metric,
-            baseline=Interval(low=over, centre=over, high=over, unit=unit),
-            candidate=Interval(low=under, centre=under, high=under, unit=unit),
+            baseline=exact(over, unit),
+            candidate=exact(under, unit),
             centre=over / under,
             interval=None,
             significant=None,
@@ -279,6 +350,16 @@ class _Pair:
             if reason is not None:
                 return reason, found.lane
         return None, None
+
+
+def captured(file: CaseFile) -> tuple[int | None, int | None]:
+    """Return how many graphs a case's process captured and how many breaks it met; None for what was not counted."""
+    return file.counters.get("unique_graphs"), file.counters.get("graph_breaks")
+
+
+def allocated(file: CaseFile) -> dict[Side, int | None]:
+    """Return the peak memory that each side allocated, in bytes; None where that pass was not made."""
+    return {side: (file.memory or {}).get(ALLOCATED[side]) for side in SIDES}
 
 
 def _first_call(file: CaseFile) -> float | None:
@@ -303,7 +384,14 @@ def as_objects(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
                     "case": row.case,
                     **place,
                     "files": [side.stored.path for side in sides],
+                    "significant": row.significant,
+                    "relevant": row.relevant,
                     "speedups": [None if side.speedup is None else asdict(side.speedup) for side in sides],
+                    "caches": row.caches,
+                    "first_calls": [side.first_call for side in sides],
+                    "allocated": [allocated(file) for file in row.files],
+                    "graphs": [captured(file)[0] for file in row.files],
+                    "breaks": [captured(file)[1] for file in row.files],
                     "release_ratios": [asdict(ratio) for ratio in row.ratios],
                     "uncompared": None,
                 }
@@ -313,7 +401,10 @@ def as_objects(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
                 "case": left.case,
                 **place,
                 "files": [],
-                "speedups": [None, None],
+                "significant": None,
+                "relevant": None,
+                "caches": None,
+                **{name: [None, None] for name in ("speedups", "first_calls", "allocated", "graphs", "breaks")},
                 "release_ratios": [],
                 "uncompared": [None if why is None else asdict(why) for why in (left.baseline, left.candidate)],
             }
@@ -328,13 +419,16 @@ def as_text(comparison: Comparison) -> str:
     heads = ["case"]
     for side in SIDES:
         heads += [*(f"{side} {lane}" for lane in lanes), "release ratio", "interval", "finding"]
-    heads += [*(f"speedup {lane}" for lane in lanes), "first call", "memory"]
+    for what in ("speedup", "first call"):
+        heads += [f"{what} {lane}" for lane in lanes]
+    heads += ["release ratio", "caches", *(f"memory {lane}" for lane in lanes), "release ratio"]
+    heads += [f"graphs, breaks {lane}" for lane in lanes]
     parts = [summary(comparison)]
     if comparison.rows:
         over = f"{comparison.baseline} over {comparison.candidate}"
         note = (
-            f"Release ratio: {over}; above 1, {comparison.candidate} is better. First call, and memory that compiled "
-            "allocates, are release ratios too: of one value a lane, so without an interval."
+            f"Release ratio: {over}; above 1, {comparison.candidate} is better. Those of the first call, and of memory "
+            "that compiled allocates, are of one value a lane, so without an interval."
         )
         parts += [note, aligned([heads, *(_cells(row) for row in comparison.rows)])]
     parts += [_left_out(left, comparison) for left in comparison.uncompared]
@@ -372,13 +466,22 @@ def _cells(row: Row) -> list[str]:
                 format_interval(ratio.interval),
                 _finding(ratio),
             ]
-    cells += [format_quantity(one.speedup) if one.speedup else "" for one in (row.baseline, row.candidate)]
-    metrics: tuple[Metric, ...] = ("first_call", "compiled_allocated")
-    for metric in metrics:
-        ratio = row.of(metric)
-        exact = ratio and Interval(low=ratio.centre, centre=ratio.centre, high=ratio.centre)
-        cells.append(format_quantity(exact) if exact else "")
+    sides = (row.baseline, row.candidate)
+    cells += [format_quantity(one.speedup) if one.speedup else "" for one in sides]
+    cells += [_exact(one.first_call, "s") for one in sides]
+    cells += [_centre(row.of("first_call")), row.caches]
+    cells += [_exact(allocated(file)["compiled"], "B") for file in row.files]
+    cells.append(_centre(row.of("compiled_allocated")))
+    cells += [", ".join("-" if count is None else str(count) for count in captured(file)) for file in row.files]
     return cells
+
+
+def _exact(value: float | None, unit: Literal["s", "B", "x"]) -> str:
+    return "" if value is None else format_quantity(exact(value, unit))
+
+
+def _centre(ratio: ReleaseRatio | None) -> str:
+    return _exact(ratio.centre if ratio else None, "x")
 
 
 def _finding(ratio: ReleaseRatio) -> str:

@@ -178,6 +178,11 @@ class Interval:
     """A ratio, or the unit of what is measured, such as seconds, bytes, joules or a count."""
 
 
+def exact(value: float, unit: Unit | Literal["x"] = "x") -> Interval:
+    """Return one value as an interval whose ends it is, for what has none and is written all the same."""
+    return Interval(low=value, centre=value, high=value, unit=unit)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """A claim's quantity under one setting, for one of its workloads, or both."""
@@ -387,14 +392,13 @@ class Bench:
 
     def machines(self, lane: str, *, judged: bool = True) -> tuple[str, ...]:
         """Return the machines with any file of a lane, the article's own first; `judged`: that a claim rests on."""
-        known = self.article.machines
         found = self._machines if judged else self._everywhere
-        return tuple(
-            sorted(
-                found.get(lane, ()),
-                key=lambda name: (known.index(name) if name in known else len(known), name),
-            )
-        )
+        return self.in_order(found.get(lane, ()))
+
+    def in_order(self, machines: Iterable[str]) -> tuple[str, ...]:
+        """Return machines with the article's own first, in its order, the others by name."""
+        known = self.article.machines
+        return tuple(sorted(machines, key=lambda name: (known.index(name) if name in known else len(known), name)))
 
     def without_gpu(self, machine: str) -> bool:
         """Whether files of a machine tell of its GPU, and none has one."""

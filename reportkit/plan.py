@@ -74,6 +74,10 @@ class Case:
         """The experiment and the axes' values, joined: `table.resnet50-d-cold-1`."""
         return f"{self.experiment}.{'-'.join(str(value) for value in self.axes.values())}"
 
+    def caches(self, scale: Scale) -> Cache:
+        """Return which caches its first call finds: shared ones are fresh at full scale, and so cold there."""
+        return "cold" if self.cache == "shared" and scale == "full" else self.cache
+
     def matches(self, where: Mapping[str, Axis | tuple[Axis, ...]]) -> bool:
         """Whether the case has the value, or one of the values, that `where` gives for each axis it names."""
         return all(

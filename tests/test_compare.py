@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -185,6 +186,62 @@ def test_a_case_without_steady_state_compares_its_first_call() -> None:
     assert comparison.rows[0].of("compiled_time") is None
 
 
+CHANGES: dict[str, tuple[dict[str, Any], bool]] = {
+    "nothing": ({}, False),
+    "compiled time": (FASTER, True),
+    "compiled time, a little": ({"speedup": 1.63 * 1.03}, False),
+    "eager time": ({"eager": 0.0124 * 1.3, "speedup": 1.63 * 1.3}, True),
+    "allocated memory": ({"memory": {**MEMORY, "eager_allocated": 2**31}}, True),
+    "reserved memory": ({"memory": {**MEMORY, "eager_reserved": 2**31}}, False),
+    "graphs": ({"graphs": 2}, True),
+    "breaks": ({"counters": {"unique_graphs": 1, "graph_breaks": 1}}, True),
+    "the first call, beside times": ({"first_call": 12.0}, False),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_row_is_relevant_where_anything_firm_changed_enough(change: str) -> None:
+    fields, expected = CHANGES[change]
+    [comparison] = compared(measured(), measured("2.15", **fields))
+    assert comparison.rows[0].relevant is expected
+
+
+def test_a_row_without_times_is_relevant_by_its_first_call() -> None:
+    for first, expected in ((12.0, True), (24.5, False)):
+        [comparison] = compared(measured(speedup=None), measured("2.15", speedup=None, first_call=first))
+        [row] = comparison.rows
+        assert (row.relevant, row.significant) == (expected, False)
+
+
+@pytest.mark.parametrize(
+    ("case", "scale", "caches"),
+    [
+        (CASE, "full", "cold"),
+        ("table.resnet50-d-warm-2", "full", "warm"),
+        ("mlp.mlp-d", "full", "cold"),
+        ("mlp.mlp-d", "smoke", "shared"),
+    ],
+)
+def test_a_row_says_which_caches_its_first_calls_found(case: str, scale: str, caches: str) -> None:
+    [comparison] = compared(*(measured(lane, case, scale=scale) for lane in ("2.5", "2.15")))
+    assert [row.caches for row in comparison.rows] == [caches]
+
+
+def test_pairs_compared_together_are_as_compared_alone() -> None:
+    files = filed(
+        measured(lane, f"table.resnet50-d-cold-{n}", machine=machine, speedup=1.3 + n / 10)
+        for lane in ("2.4", "2.5", "2.15")
+        for n in (1, 2)
+        for machine in ("another", "nvidia-h200")
+        if (lane, machine) != ("2.4", "another")
+    )
+    pairs = [("2.4", "2.5"), ("2.4", "2.15"), ("2.5", "2.15"), ("2.15", "nightly")]
+    together = compare.compare_pairs(ARTICLE, files, DIGESTS, pairs, QUICK)
+    assert together == {pair: compare.compare(ARTICLE, files, DIGESTS, *pair, QUICK) for pair in pairs}
+    assert [one.machine for one in together["2.5", "2.15"]] == ["nvidia-h200", "another"]
+    assert together["2.15", "nightly"] == ()
+
+
 SPOILS: dict[str, Callable[[CaseFile], CaseFile]] = {
     "stale": lambda file: changed(file, digest="f" * 16),
     "dirty": lambda file: changed(file, provenance=changed_provenance(file.provenance, dirty=True)),
@@ -335,6 +392,20 @@ def test_the_text_is_a_summary_an_aligned_table_and_what_was_left_out() -> None:
     assert "(local)" in compare.as_text(EXPECTED[1])
 
 
+def test_the_text_has_first_calls_memory_and_graphs_of_both_lanes() -> None:
+    other = measured(
+        "2.15", first_call=12.0, memory={**MEMORY, "compiled_allocated": 2**30}, counters={"unique_graphs": 3}
+    )
+    [comparison] = compared(measured(), other)
+    heads, row = (re.split(r" {2,}", line) for line in compare.as_text(comparison).splitlines()[2:])
+    shown = dict(list(zip(heads, row, strict=True))[-9:])
+    assert shown["first call 2.5"] == "24.0 s"
+    assert shown["first call 2.15"] == "12.0 s"
+    assert (shown["caches"], shown["release ratio"]) == ("cold", "2.00x")
+    assert (shown["memory 2.5"], shown["memory 2.15"]) == ("2.00 GiB", "1.00 GiB")
+    assert (shown["graphs, breaks 2.5"], shown["graphs, breaks 2.15"]) == ("1, 0", "3, -")
+
+
 def test_no_release_ratio_is_called_a_speedup() -> None:
     objects = json.loads(json.dumps(compare.as_objects(EXPECTED)))
     assert len(objects) == 5
@@ -346,3 +417,7 @@ def test_no_release_ratio_is_called_a_speedup() -> None:
     first = objects[0]
     assert math.isclose(first["speedups"][1]["centre"] / first["speedups"][0]["centre"], 2, rel_tol=0.05)
     assert first["release_ratios"][0]["metric"] == "compiled_time"
+    assert (first["significant"], first["relevant"], first["caches"]) == (True, True, "cold")
+    assert first["first_calls"] == [24.0, 24.0]
+    assert first["allocated"] == [{"compiled": 2**31, "eager": 3 * 2**30}] * 2
+    assert (first["graphs"], first["breaks"]) == ([1, 1], [0, 0])

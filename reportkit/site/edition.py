@@ -6,11 +6,13 @@ Pages ask this for rows and never look at the disk or judge for themselves.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reportkit import lanes, records
 from reportkit.claims import SETTING_AXIS, Each, Speedup
+from reportkit.compare import compare_pairs
 from reportkit.digest import digests
 from reportkit.judge import Criteria, judge, observe
 from reportkit.plan import load_article, sift
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reportkit.claims import Claim
+    from reportkit.compare import Comparison
     from reportkit.judge import Interval, Observation, Part, Verdict
     from reportkit.plan import Article
     from reportkit.records import Damaged, Stored
@@ -87,6 +90,8 @@ class Edition:
     observations: tuple[Observation, ...]
     criteria: Criteria
     texts: Mapping[str, Texts]
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """The digest of each case's code now, by the case's name."""
 
     @functools.cached_property
     def by_path(self) -> Mapping[str, Stored]:
@@ -102,6 +107,12 @@ class Edition:
     def claims(self) -> Mapping[str, Claim]:
         """Every claim by its id."""
         return {claim.id: claim for claim in self.article.claims}
+
+    @functools.cached_property
+    def comparisons(self) -> Mapping[tuple[str, str], tuple[Comparison, ...]]:
+        """Every pair of lanes, the earlier one first, and what they have in common on each machine."""
+        pairs = list(itertools.combinations(self.lanes, 2))
+        return compare_pairs(self.article, self.stored, self.digests, pairs, self.criteria)
 
     def of(self, claim: str, lane: str | None = None) -> tuple[Verdict, ...]:
         """Return a claim's verdicts, in one lane or all, those that count more first within a lane."""
@@ -227,4 +238,5 @@ def load_edition(project: Path) -> Edition:
         observations=observe(article, stored, digest_now, criteria),
         criteria=criteria,
         texts=texts,
+        digests=digest_now,
     )

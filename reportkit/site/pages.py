@@ -385,13 +385,13 @@ class _ClaimPage:
                 for number, (place, rows) in enumerate(charted.items())
             ]
         if any(isinstance(leaf, FirstCall) for leaf in asked):
-            caches = {case.name: case.cache for e in self.edition.article.experiments for case in e.cases}
+            cases = {case.name: case for e in self.edition.article.experiments for case in e.cases}
             timed = [
-                (stored, "warm" if cache == "warm" else "cold")
+                (stored, caches)
                 for stored in files
                 if FIRST_CALL in stored.file.measurements
-                # At smoke scale shared caches are those of the section, neither empty nor one's own.
-                and ((cache := caches[stored.file.case]) != "shared" or stored.file.scale == "full")
+                # Shared caches are those of the section, neither empty nor one's own.
+                and (caches := cases[stored.file.case].caches(stored.file.scale)) != "shared"
             ]
             chart = Fragments(self.edition, self.texts, self.at).first_call_chart
             found += [chart(timed, "claim.first-title", "claim.first-description")] if timed else []
