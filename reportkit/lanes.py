@@ -120,6 +120,19 @@ def named(name: str, root: Path = ROOT) -> Lane:
     return known[name]
 
 
+def asked(name: str, root: Path = ROOT) -> tuple[str, ...]:
+    """Return the packages that a lane is made from, in the order of its ``.in`` file."""
+    written = (root / "lanes" / f"{name}.in").read_text(encoding="utf-8")
+    return tuple(re.findall(r"^([A-Za-z0-9][A-Za-z0-9._-]*)", written, re.MULTILINE))
+
+
+def pinned(lane: Lane, root: Path = ROOT) -> dict[str, str]:
+    """Return every package and version that a lane's lock names; of nightly, what stays the same beside its torch."""
+    file = f"{lane.id}.txt" if lane.kind == "stable" else "constraints.txt"
+    written = (root / "lanes" / file).read_text(encoding="utf-8")
+    return dict(re.findall(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)", written, re.MULTILINE))
+
+
 def read_stamp(environment: Path) -> Stamp | None:
     """Return what an environment (``sys.prefix``) holds; None where no set-up was completed."""
     try:
