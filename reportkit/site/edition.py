@@ -127,8 +127,11 @@ class Edition:
         )
 
     def headline(self, claim: str) -> Verdict:
-        """Return the verdict that speaks for a claim: of the article's lane, on the machine that counts most."""
-        return self.of(claim, self.article.lane)[0]
+        """Return the verdict that speaks for a claim, on the machine that counts most.
+
+        Of the lane that the claim speaks of, else of the article's.
+        """
+        return (self.of(claim, self.claims[claim].lane or self.article.lane) or self.of(claim))[0]
 
     def counts(self, verdict: Verdict) -> bool:
         """Return whether a verdict is in the tally: full scale, on one of the article's own machines."""

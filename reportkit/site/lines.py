@@ -91,7 +91,7 @@ def value(texts: Texts, thing: Verdict | Part, claim: Claim | None = None) -> Ht
     """
     apart = disagreeing(thing)
     if apart:
-        return join([_setting(texts, part) for part in apart])
+        return join([_setting(texts, part) for part in apart], " ")
     seen = intervals(thing)
     if seen:
         called = short(texts, _asked(claim, thing)) if claim else ""

@@ -16,7 +16,7 @@ from reportkit.judge import Interval, does_not_work, resolved
 from reportkit.plan import RULER
 from reportkit.quantity import format_quantity, format_seconds, format_share
 from reportkit.records import Finding
-from reportkit.site import charts, lines, naming
+from reportkit.site import charts, lines, naming, tables
 from reportkit.site.fragments import FIRST_CALL, LOADING, Fragments
 from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, relative, scroll
 
@@ -41,6 +41,7 @@ _PASSES = ("claim.launches", "claim.busy", "claim.allocated", "claim.reserved", 
 """What few files have: a column is there only where one does."""
 _METRIC = "metric."
 """Begins the key of a column for a metric that a claim is about and that has none yet."""
+_LEDGER = ("verdict", "claim", "lane", "machine", "drawing", "value", "bound", "section")
 _FIGURES = ("ledger.value", "ledger.bound", *_FILE_FIGURES, *_PASSES)
 _IN_A_COLUMN = re.compile(r"(eager|compiled)_(gpu|wall|busy|energy)|first_call|inductor_import|(launches|memory)\..*")
 _BREAKS = "graph-breaks"
@@ -76,22 +77,14 @@ def _head(title: str, heading: Html, hide: tuple[str, ...]) -> str:
 
 
 def _ledger(edition: Edition, texts: Texts) -> str:
-    head = ("verdict", "claim", "lane", "machine", "drawing", "value", "bound", "section")
+    # What the article says first, what is said about the measuring after it.
     rows = [
         _ledger_row(edition, texts, section, claim, verdict)
-        for section in edition.article.sections
+        for section in sorted(edition.article.sections, key=lambda one: one.number == RULER)
         for claim in section.claims
         for verdict in edition.shown(claim.id)
     ]
     anchors = [element("span", id=outcome) for outcome in lines.SIGNS]
-    words = {key: texts(f"ledger.{key}") for key in ("search", "all", "verdict", "lane", "machine", "section")}
-    words["count"] = texts.labels["ledger.count"]
-    table = element(
-        "table",
-        element("thead", element("tr", *(_column(texts, f"ledger.{key}") for key in head))),
-        element("tbody", *rows),
-        class_="rk-table rk-ledger",
-    )
     return "\n".join(
         [
             _head(texts("ledger.title"), element("h1", prose(texts("ledger.title"))), ("toc", "navigation")),
@@ -102,11 +95,14 @@ def _ledger(edition: Edition, texts: Texts) -> str:
                 *anchors,
             ),
             "",
-            element(
-                "div",
-                element("script", charts.script_json(words), type="application/json"),
-                scroll(table),
-                class_="rk-ledger-whole",
+            tables.table(
+                texts,
+                _ledger_columns(texts),
+                rows,
+                _ledger_filters(edition, texts),
+                file="ledger",
+                more=texts.labels["ledger.more"],
+                class_="rk-ledger",
             ),
             "",
             _damaged(edition, texts),
@@ -114,32 +110,74 @@ def _ledger(edition: Edition, texts: Texts) -> str:
     )
 
 
-def _ledger_row(edition: Edition, texts: Texts, section: Section, claim: Claim, verdict: Verdict) -> Html:
+def _ledger_columns(texts: Texts) -> list[tables.Column]:
+    title = {key: texts(f"ledger.{key}") for key in _LEDGER}
+    return [
+        tables.Column(key="verdict", title=title["verdict"]),
+        tables.Column(key="claim", title=title["claim"]),
+        tables.Column(key="lane", title=title["lane"]),
+        tables.Column(key="machine", title=title["machine"]),
+        tables.Column(title=title["drawing"]),
+        tables.Column(key="measured", title=title["value"], figures=True),
+        tables.Column(key="claimed", title=title["bound"], figures=True),
+        tables.Column(key="section", title=title["section"]),
+    ]
+
+
+def _ledger_filters(edition: Edition, texts: Texts) -> list[tables.Filter]:
+    sections = [(str(section.number), _section_name(texts, section)) for section in edition.article.sections]
+    return [
+        tables.Filter(
+            key="verdict",
+            title=texts("ledger.verdict"),
+            words=[(outcome, texts(f"outcome.{outcome}")) for outcome in lines.SIGNS],
+        ),
+        tables.Filter(key="section", title=texts("ledger.section"), words=sections),
+        # Who asks for a lane or a machine wants every verdict there, not only those that speak for a claim.
+        tables.Filter(
+            key="lane", title=texts("ledger.lane"), words=[(lane, lane) for lane in edition.lanes], reveals=True
+        ),
+        tables.Filter(key="machine", title=texts("ledger.machine"), reveals=True),
+    ]
+
+
+def _section_name(texts: Texts, section: Section) -> str:
+    """Return a section's number and title, the ruler's without a number, which the article does not give it."""
+    title = texts.sections[section.id]
+    return title if section.number == RULER else texts("claim.section", number=section.number, title=title)
+
+
+def _ledger_row(edition: Edition, texts: Texts, section: Section, claim: Claim, verdict: Verdict) -> tables.Row:
     order = list(lines.SIGNS).index(verdict.outcome)
-    centre = verdict.interval.centre if verdict.interval else None
-    return element(
-        "tr",
-        element(
-            "td", lines.chip(texts, verdict.outcome), escape(" "), lines.flags(texts, verdict), data_sort=str(order)
+    chip = join([lines.chip(texts, verdict.outcome), escape(" "), lines.flags(texts, verdict)])
+    statement = link(prose(texts.claims[claim.id].statement), "ledger.md", f"claims/{claim.id}.md")
+    bound = claim.bound.low if claim.bound.low is not None else claim.bound.high
+    return tables.Row(
+        cells=(
+            tables.Cell(shown=chip, sort=order),
+            tables.Cell(shown=statement, head=True),
+            tables.Cell(shown=escape(verdict.lane), sort=edition.lanes.index(verdict.lane)),
+            tables.Cell(shown=escape(verdict.machine or "\u2013"), sort=verdict.machine or "", class_="rk-nowrap"),
+            tables.Cell(
+                shown=lines.drawing(texts, claim, verdict, lines.scale_of(edition, claim)), class_="rk-cell-drawing"
+            ),
+            tables.Cell(
+                shown=lines.value(texts, verdict, claim) or escape("\u2013"),
+                sort=verdict.interval.centre if verdict.interval else "",
+            ),
+            tables.Cell(shown=prose(lines.bound(texts, claim)), sort="" if bound is None else bound),
+            tables.Cell(
+                shown=element("span", escape(section.number), title=texts.sections[section.id]), sort=section.number
+            ),
         ),
-        element("th", link(prose(texts.claims[claim.id].statement), "ledger.md", f"claims/{claim.id}.md"), scope="row"),
-        element("td", escape(verdict.lane), data_sort=str(edition.lanes.index(verdict.lane))),
-        element("td", escape(verdict.machine or "\u2013"), class_="rk-nowrap"),
-        element("td", lines.drawing(texts, claim, verdict, lines.scale_of(edition, claim)), class_="rk-cell-drawing"),
-        element(
-            "td",
-            lines.value(texts, verdict, claim) or escape("\u2013"),
-            class_="rk-number",
-            data_sort=f"{centre}" if centre else "",
-        ),
-        element("td", prose(lines.bound(texts, claim)), class_="rk-number"),
-        element("td", escape(section.number), data_sort=str(section.number), title=texts.sections[section.id]),
+        filed={
+            "verdict": verdict.outcome,
+            "section": str(section.number),
+            "lane": verdict.lane,
+            "machine": verdict.machine or "",
+        },
+        minor=verdict != edition.headline(claim.id),
         class_=f"rk-{verdict.outcome}",
-        data_verdict=texts(f"outcome.{verdict.outcome}"),
-        data_outcome=verdict.outcome,
-        data_lane=verdict.lane,
-        data_machine=verdict.machine or "",
-        data_section=str(section.number),
     )
 
 
@@ -199,13 +237,7 @@ class _ClaimPage:
                 element(
                     "p",
                     link(
-                        prose(
-                            self.texts.sections[self.section.id]
-                            if self.section.number == RULER
-                            else self.texts(
-                                "claim.section", number=self.section.number, title=self.texts.sections[self.section.id]
-                            )
-                        ),
+                        prose(_section_name(self.texts, self.section)),
                         self.at,
                         lines.page_of(self.section),
                     ),
