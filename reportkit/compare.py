@@ -175,12 +175,17 @@ def compare_pairs(
     digests: Mapping[str, str],
     pairs: Sequence[tuple[str, str]],
     criteria: Criteria | None = None,
+    observations: Sequence[Observation] = (),
 ) -> Mapping[tuple[str, str], tuple[Comparison, ...]]:
-    """Return what `compare` does for each pair of lanes, baseline first; every file is resampled once for all."""
+    """Return what `compare` does for each pair of lanes, baseline first; every file is resampled once for all.
+
+    `observations` are what `judge.observe` returns of the same files, where that is at hand: it is not done again.
+    """
+    known = {one.stored.path: one for one in observations}
     bench = Bench(article, stored, digests, criteria or Criteria())
     found: dict[tuple[str, str], list[Comparison]] = {pair: [] for pair in pairs}
     for machine in bench.in_order({machine for pair in pairs for lane in pair for machine in bench.machines(lane)}):
-        drawn = _Drawn(bench)  # One machine's at a time: draws are large, and machines may be many.
+        drawn = _Drawn(bench, known)  # One machine's at a time: draws are large, and machines may be many.
         for one, other in pairs:
             if machine in bench.machines(one) and machine in bench.machines(other):
                 made = _on_machine(drawn, one, other, machine)
@@ -191,10 +196,10 @@ def compare_pairs(
 class _Drawn:
     """Draws and sums of files, each made once."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, observed: Mapping[str, Observation]) -> None:
         self.bench = bench
         self._medians: dict[tuple[str, str], Draws] = {}
-        self._observed: dict[str, Observation] = {}
+        self._observed = dict(observed)
 
     def median(self, stored: Stored, side: Side, name: str) -> Draws:
         """Return draws of the median of one side's times; `name` is the measurement."""

@@ -8,22 +8,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from reportkit.compare import allocated, captured
-from reportkit.judge import exact
+from reportkit.judge import Reason, exact
 from reportkit.quantity import format_quantity
 from reportkit.site import lines, naming, tables
 from reportkit.site.markup import Html, element, escape, join, relative
+from reportkit.site.pages import RAW
 from reportkit.site.tables import Cell, Column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from reportkit.compare import Side
-    from reportkit.judge import Observation
     from reportkit.plan import Cache
     from reportkit.records import CaseFile, Scalar, Stored
     from reportkit.site.texts import Texts
 
 NONE = "\u2013"
+_SHORT = 160
+"""Characters of what is said of one case in a table."""
 _SIDES: tuple[Side, ...] = ("eager", "compiled")
 
 
@@ -78,7 +80,7 @@ def memory(file: CaseFile) -> Cell:
         return Cell(shown=escape(NONE), text="")
     shown = " / ".join(NONE if one is None else format_quantity(exact(float(one), "B")) for one in found)
     both = len(numbers) == len(_SIDES)
-    return Cell(shown=escape(shown), numbers=tuple(numbers) if both else (), sort=found[1] if found[1] else "")
+    return Cell(shown=escape(shown), numbers=tuple(numbers) if both else (), sort=found[1] or "")
 
 
 def graphs_column(texts: Texts, title: str, key: str) -> Column:
@@ -108,15 +110,17 @@ def caches(texts: Texts, found: Cache, seconds: float | None) -> Cell:
     return Cell(shown=escape(texts(f"cases.{found}")), class_="rk-nowrap")
 
 
-def speedup(observed: Observation) -> Cell:
-    """Return the cell of a process' speedup."""
-    return tables.figure(observed.speedup)
+def why(texts: Texts, reason: Reason) -> Html:
+    """Return the sentence for a reason, what a stranger wrote in it cut short: the raw file has all of it."""
+    details = {
+        key: f"{detail[:_SHORT]} \u2026" if isinstance(detail, str) and len(detail) > _SHORT else detail
+        for key, detail in reason.details.items()
+    }
+    return lines.reason(texts, Reason(code=reason.code, details=details))
 
 
 def raw(at: str, above: str, stored: Stored, shown: str = "JSON") -> Html:
     """Return the link from a page to a case file as it lies on disk; `above` leads to the site's root."""
-    from reportkit.site.pages import RAW
-
     return element("a", escape(shown), href=relative(at, f"{above}{RAW}/{stored.path}"))
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reportkit.claims import Bound
+    from reportkit.compare import Side
     from reportkit.judge import Interval, Outcome
 
 MARGIN = 0.14
@@ -66,13 +67,15 @@ def domain(bound: Bound, intervals: Iterable[Interval], *, one: bool) -> Domain:
 def draw(
     intervals: Sequence[Interval],
     bound: Bound,
-    outcome: Outcome,
+    outcome: Outcome | Side,
     scale: Domain,
     *,
     size: Literal["small", "large"],
     alternative: str,
 ) -> Html:
     """Return the drawing as inline SVG; `alternative` says in words what it shows.
+
+    Its colour is that of the outcome, or of a side where nothing is judged.
 
     One interval as a rule, none where nothing was measured, several where a verdict rests on their
     disagreement.

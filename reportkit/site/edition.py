@@ -112,7 +112,7 @@ class Edition:
     def comparisons(self) -> Mapping[tuple[str, str], tuple[Comparison, ...]]:
         """Every pair of lanes, the earlier one first, and what they have in common on each machine."""
         pairs = list(itertools.combinations(self.lanes, 2))
-        return compare_pairs(self.article, self.stored, self.digests, pairs, self.criteria)
+        return compare_pairs(self.article, self.stored, self.digests, pairs, self.criteria, self.observations)
 
     def of(self, claim: str, lane: str | None = None) -> tuple[Verdict, ...]:
         """Return a claim's verdicts, in one lane or all, those that count more first within a lane."""

@@ -16,11 +16,11 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 from reportkit.plan import PlanError
-from reportkit.site import charts
+from reportkit.site import charts, comparisons, lanes, machines, pages
 from reportkit.site.edition import Edition, load_edition
 from reportkit.site.fragments import Fragments
 from reportkit.site.markup import relative
-from reportkit.site.pages import RAW, generated
+from reportkit.site.pages import RAW
 from reportkit.site.texts import LANGUAGES, Texts
 
 if TYPE_CHECKING:
@@ -40,13 +40,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages and, for the language at the root, what all languages share."""
     edition, texts = _read(config)
     above = "" if texts.language == LANGUAGES[0] else "../"
-    for page in generated(edition, texts, above):
-        files.append(File.generated(config, page.path, content=page.text))
+    for source in (pages, lanes, comparisons, machines):
+        for page in source.generated(edition, texts, above):
+            files.append(File.generated(config, page.path, content=page.text))
     if not above:
         files.append(File.generated(config, VEGA, content=charts.bundle()))
         for stored in edition.stored:
-            source = edition.project / stored.path
-            files.append(File.generated(config, f"{RAW}/{stored.path}", abs_src_path=os.fspath(source)))
+            raw = edition.project / stored.path
+            files.append(File.generated(config, f"{RAW}/{stored.path}", abs_src_path=os.fspath(raw)))
     return files
 
 

@@ -15,7 +15,7 @@ from reportkit.claims import Untestable
 from reportkit.plan import RULER
 from reportkit.site import cases, lines, tables
 from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, put, relative, scroll
-from reportkit.site.pages import Page, head
+from reportkit.site.pages import Page, head, section_name
 from reportkit.site.tables import Cell, Column, Filter, Row
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from reportkit.judge import Observation, Outcome, Verdict
     from reportkit.lanes import Lane
-    from reportkit.plan import Section
+    from reportkit.plan import Case, Section
     from reportkit.records import Environment
     from reportkit.site.edition import Edition, Measured
     from reportkit.site.texts import Texts
@@ -71,6 +71,11 @@ def generated(edition: Edition, texts: Texts, above: str) -> list[Page]:
 def places(edition: Edition, lane: str) -> list[Measured]:
     """Return where a lane was measured: the article's own machines at full scale first."""
     return [one for one in edition.measured if one.lane == lane]
+
+
+def days(texts: Texts, place: Measured) -> str:
+    """Return the day, or the first and the last one, on which a place was measured."""
+    return place.first if place.first == place.last else texts("lanes.range", low=place.first, high=place.last)
 
 
 def place_marks(texts: Texts, place: Measured) -> Html:
@@ -265,8 +270,9 @@ class _LanePage:
             blocks = {"verdicts": self._verdicts(), "cases": self._cases()}
         blocks |= {"stack": self._stack(), "measure": self._measure()}
         used = {key: found for key, found in blocks.items() if found}
+        above = element("p", link(prose(self.texts("lanes.title")), self.at, INDEX), class_="rk-above")
         written: list[str] = [
-            head(title, element("h1", prose(title)), ("toc", "navigation")),
+            head(title, join([above, element("h1", prose(title))]), ("toc", "navigation")),
             *self._lead(list(used)),
         ]
         for key, found in used.items():
@@ -299,17 +305,17 @@ class _LanePage:
 
     def _place(self, place: Measured) -> Html:
         """Return one machine that the lane was measured on: when, how much, and on what."""
-        complete = len({one.file.case for one in place.files if one.file.status == "complete"})
-        when = place.first if place.first == place.last else self.texts("lanes.range", low=place.first, high=place.last)
+        planned = set(self._planned(place))
+        complete = planned & {one.file.case for one in place.files if one.file.status == "complete"}
         said = fill(
             self.texts.labels["lanes.place"],
-            when=when,
-            cases=complete,
-            planned=len(self._planned(place)),
+            when=days(self.texts, place),
+            cases=len(complete),
+            planned=len(planned),
         )
         return element(
             "li",
-            link(escape(place.machine), self.at, f"machines/index.md#{place.machine}"),
+            link(escape(place.machine), self.at, f"machines/index.md#machine-{place.machine}"),
             escape(" "),
             place_marks(self.texts, place),
             escape(" "),
@@ -416,7 +422,7 @@ class _LanePage:
         scope = self.texts("lanes.tally-scope", lane=self.lane.id, machines=machines)
         rows = [
             self._verdict(section, verdict)
-            for section in self._sections
+            for section in in_order(self.edition)
             for claim in section.claims
             for verdict in self.edition.shown(claim.id)
             if verdict.lane == self.lane.id and verdict.reason.code != "see-lane"
@@ -462,11 +468,6 @@ class _LanePage:
             style=f"flex-grow:{count}",
         )
 
-    @property
-    def _sections(self) -> list[Section]:
-        """The article's sections in reading order, that on the ruler last."""
-        return sorted(self.edition.article.sections, key=lambda section: (section.number == RULER, section.number))
-
     def _verdict(self, section: Section, verdict: Verdict) -> Row:
         claim = self.edition.claims[verdict.claim]
         statement = link(prose(self.texts.claims[claim.id].statement), self.at, f"claims/{claim.id}.md")
@@ -509,7 +510,7 @@ class _LanePage:
     def _seen(self, place: Measured) -> list[Observation]:
         """Return the current file of every case that is there: sections in reading order, the ruler's last."""
         here = (place.lane, place.machine, place.scale)
-        order = {section.id: number for number, section in enumerate(self._sections)}
+        order = {section.id: number for number, section in enumerate(in_order(self.edition))}
         found = [
             one
             for one in self.edition.observations
@@ -586,7 +587,7 @@ class _LanePage:
         )
 
     @functools.cached_property
-    def _plan(self) -> Mapping[str, cases.Case]:
+    def _plan(self) -> Mapping[str, Case]:
         return {case.name: case for experiment in self.edition.article.experiments for case in experiment.cases}
 
     def _status(self, one: Observation, state: str) -> Cell:
@@ -628,13 +629,9 @@ def place_key(place: Measured) -> str:
 
 def section_words(edition: Edition, texts: Texts) -> list[tuple[str, str]]:
     """Return sections by number with what they are called, for a filter: as the article orders them, the ruler last."""
-    sections = sorted(edition.article.sections, key=lambda section: (section.number == RULER, section.number))
-    return [
-        (
-            str(section.number),
-            texts.sections[section.id]
-            if section.number == RULER
-            else texts("claim.section", number=section.number, title=texts.sections[section.id]),
-        )
-        for section in sections
-    ]
+    return [(str(section.number), section_name(texts, section)) for section in in_order(edition)]
+
+
+def in_order(edition: Edition) -> list[Section]:
+    """Return the sections in reading order, that on the ruler last."""
+    return sorted(edition.article.sections, key=lambda section: (section.number == RULER, section.number))

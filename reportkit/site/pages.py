@@ -68,7 +68,7 @@ def generated(edition: Edition, texts: Texts, above: str) -> list[Page]:
     ]
 
 
-def _head(title: str, heading: Html, hide: tuple[str, ...]) -> str:
+def head(title: str, heading: Html, hide: tuple[str, ...]) -> str:
     """Return the front matter and the first heading; both hold our own text only."""
     return f"---\ntitle: {json.dumps(plain(title), ensure_ascii=False)}\nhide: {json.dumps(hide)}\n---\n\n{heading}\n"
 
@@ -87,7 +87,7 @@ def _ledger(edition: Edition, texts: Texts) -> str:
     anchors = [element("span", id=outcome) for outcome in lines.SIGNS]
     return "\n".join(
         [
-            _head(texts("ledger.title"), element("h1", prose(texts("ledger.title"))), ("toc", "navigation")),
+            head(texts("ledger.title"), element("h1", prose(texts("ledger.title"))), ("toc", "navigation")),
             element(
                 "div",
                 element("p", prose(texts("ledger.lead"))),
@@ -125,7 +125,7 @@ def _ledger_columns(texts: Texts) -> list[tables.Column]:
 
 
 def _ledger_filters(edition: Edition, texts: Texts) -> list[tables.Filter]:
-    sections = [(str(section.number), _section_name(texts, section)) for section in edition.article.sections]
+    sections = [(str(section.number), section_name(texts, section)) for section in edition.article.sections]
     return [
         tables.Filter(
             key="verdict",
@@ -141,7 +141,7 @@ def _ledger_filters(edition: Edition, texts: Texts) -> list[tables.Filter]:
     ]
 
 
-def _section_name(texts: Texts, section: Section) -> str:
+def section_name(texts: Texts, section: Section) -> str:
     """Return a section's number and title, the ruler's without a number, which the article does not give it."""
     title = texts.sections[section.id]
     return title if section.number == RULER else texts("claim.section", number=section.number, title=title)
@@ -237,7 +237,7 @@ class _ClaimPage:
                 element(
                     "p",
                     link(
-                        prose(_section_name(self.texts, self.section)),
+                        prose(section_name(self.texts, self.section)),
                         self.at,
                         lines.page_of(self.section),
                     ),
@@ -257,7 +257,7 @@ class _ClaimPage:
             ("environment", self._environments()),
             ("repeat", [self._repeat()] if self.claim.quantity.cases() else []),
         ]
-        written = [_head(statement, heading, ("navigation",))]
+        written = [head(statement, heading, ("navigation",))]
         for key, found in blocks:
             if found:
                 written += [f"## {self.texts(f'claim.{key}')} {{#{key}}}", ""] if key else []

@@ -381,12 +381,13 @@ class RulerPage:
 
     # -- anchors
 
-    def anchors(self) -> Html:
-        """Return what every run measures besides, by machine and lane, and what it is good for."""
+    def anchors(self, machine: str | None = None) -> Html:
+        """Return what every run measures besides, by machine and lane or of one machine, and what it is good for."""
         rule = prose(self.texts("ruler.anchors-rule", share=format_share(self.edition.criteria.anchor_agreement)))
         found = [
             (place, one.file)
             for place in self._places
+            if machine in {None, place.machine}
             for one in sorted(self.edition.stored, key=lambda one: one.file.provenance.started, reverse=True)
             if (one.file.lane, one.file.machine, one.file.scale) == (place.lane, place.machine, place.scale)
             and one.file.experiment == self.edition.article.anchors
