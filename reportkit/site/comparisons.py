@@ -72,7 +72,7 @@ class _PairPage:
         above = element("p", link(prose(self.texts("lanes.title")), self.at, INDEX), class_="rk-above")
         written: list[str] = [
             head(title, join([above, element("h1", prose(title))]), ("toc", "navigation")),
-            *(self._summary(one, large=not number) for number, one in enumerate(compared)),
+            *([self._summary(compared[0], large=True)] if compared else []),
         ]
         if not compared:
             written += self._nothing()
@@ -88,6 +88,7 @@ class _PairPage:
             # A comparison without a row has no figures; what keeps it from having any still stands here.
             marks = place_marks_of(self.edition, self.texts, one)
             written.append(element("h2", escape(one.machine), escape(" "), marks, id=f"on-{number}"))
+            written += [self._summary(one, large=False)] if one in compared[1:] else []
             written += [*self._hosts(one), *([self._table(one, number)] if one.rows else [])]
             written += [*self._reasons(one), *self._uncompared(one)]
         written += [*self._alone(), self._ways()]
@@ -98,9 +99,9 @@ class _PairPage:
     def _summary(self, one: Comparison, *, large: bool) -> Html:
         """Return what changed on a machine: in how many cases, and the largest changes by name."""
         counted = [
-            self.texts(
+            self._of(
+                side,
                 "compare.counted",
-                side=self.texts(f"chart.{side}"),
                 better=sum(ratio.centre > 1 for ratio in changed),
                 worse=sum(ratio.centre < 1 for ratio in changed),
                 all=sum(row.of(TIMED[side]) is not None for row in one.rows),
@@ -132,7 +133,11 @@ class _PairPage:
     def _change(self, side: Side, ratio: ReleaseRatio) -> str:
         more = ratio.centre if ratio.centre > 1 else 1 / ratio.centre
         key = "compare.faster" if ratio.centre > 1 else "compare.slower"
-        return self.texts(key, side=self.texts(f"chart.{side}"), ratio=format_ratio(exact(more)))
+        return self._of(side, key, ratio=format_ratio(exact(more)))
+
+    def _of(self, side: Side, key: str, **details: object) -> str:
+        """Return what a label says, of a side."""
+        return self.texts(f"what.{side}", what=self.texts(key, **details))
 
     def _workload(self, row: Row) -> str:
         """Return what a case is of: its axes but for the process that it is a replicate of."""
@@ -200,11 +205,11 @@ class _PairPage:
         for side in _READING:
             title = self.texts(f"chart.{side}")
             columns += [cases.time(self.texts, f"{title} {lane}", f"{side}-{lane}") for lane in lanes]
-            ratio = self.texts("compare.ratio", side=title, pair=pair)
+            ratio = self._of(side, "compare.ratio", pair=pair)
             columns += [
                 Column(title=ratio, key=f"{side}-ratio", figures=True, numbers=tables.ends(self.texts, ratio)),
-                Column(title=self.texts("compare.significant", side=title), key=f"{side}-significant"),
-                Column(title=self.texts("compare.relevant", side=title), key=f"{side}-relevant"),
+                Column(title=self._of(side, "compare.significant"), key=f"{side}-significant"),
+                Column(title=self._of(side, "compare.relevant"), key=f"{side}-relevant"),
             ]
         for lane in lanes:
             title = f"{self.texts('claim.speedup')} {lane}"
@@ -239,8 +244,8 @@ class _PairPage:
         ]
         ways = [(way, self.texts(f"compare.{way}")) for way in ("better", "worse", "same")]
         for side in _READING:
-            title = self.texts("compare.now", side=self.texts(f"chart.{side}"), lane=self.candidate)
-            filters.append(Filter(key=f"{side}-now", title=title, words=ways, reveals=True))
+            title = self._of(side, "compare.now", lane=self.candidate)
+            filters.append(Filter(key=side, title=title, words=ways, reveals=True))
         caches = [(caches, self.texts(f"cases.{caches}")) for caches in ("cold", "warm", "shared")]
         filters.append(Filter(key="caches", title=self.texts("cases.caches"), words=caches))
         return filters
@@ -271,7 +276,7 @@ class _PairPage:
                 "section": str(section.number),
                 "significant": "yes" if row.significant else "no",
                 "caches": row.caches if first is not None else "",
-                **{f"{side}-now": _way(row.of(TIMED[side])) for side in _READING},
+                **{side: _way(row.of(TIMED[side])) for side in _READING},
             },
             minor=not row.relevant,
         )

@@ -566,7 +566,7 @@ class _LanePage:
         timed = one.eager is not None or one.first_call is not None
         return Row(
             cells=(
-                cases.name(self.texts, file.case, file.axes, cases.marks(self.texts, one.stored, code)),
+                cases.name(self.texts, file.case, planned.axes, cases.marks(self.texts, one.stored, code)),
                 self._status(one, state),
                 tables.figure(one.eager),
                 tables.figure(one.compiled),
