@@ -20,7 +20,7 @@ from tests.site.conftest import HOSTILE, ROOT, golden
 from tests.site.test_browser import Watched, browser  # noqa: F401 -- a fixture is used by its name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from playwright.sync_api import Browser, Page
 
@@ -107,150 +107,162 @@ def test_what_a_stranger_wrote_stays_text() -> None:
         assert dangerous not in table
 
 
-@pytest.mark.browser
-@pytest.mark.slow
-class TestInABrowser:
-    """The script, on pages opened from disk."""
+def in_a_browser(test: Callable[..., None]) -> Callable[..., None]:
+    """Mark a test of the script, on pages opened from disk."""
+    return pytest.mark.browser(pytest.mark.slow(test))
 
-    def test_filters_search_and_sort_go_together_and_come_back_with_the_address(
-        self,
-        browser: Browser,  # noqa: F811
-        tmp_path: Path,
-    ) -> None:
-        watched = Watched(browser, 1440, "light", "file:")
-        page = watched.page
-        page.goto(page_of(tmp_path, made(ENGLISH)) + "?h=other#kept")
-        assert names(page) == ["beta", "Alpha", "gamma"]
-        assert page.get_by_role("status").inner_text() == "3 of 3 rows"
 
-        page.get_by_label("kind").select_option(label="words")
-        page.get_by_role("button", name="ratio").press("Enter")
-        page.get_by_label("find").fill("A")
-        assert names(page) == ["Alpha", "gamma"]
-        page.get_by_label("lane").select_option("2.15")
-        assert names(page) == ["Alpha"]
-        assert page.get_by_role("status").inner_text() == "1 of 5 rows"
-        wanted = {"h": ["other"], "find": ["A"], "kind": ["text"], "lane": ["2.15"], "sort": ["ratio"]}
-        assert state(page) == wanted
-        assert page.evaluate("location.hash") == "#kept"
+@in_a_browser
+def test_filters_search_and_sort_go_together_and_come_back_with_the_address(
+    browser: Browser,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    watched = Watched(browser, 1440, "light", "file:")
+    page = watched.page
+    page.goto(page_of(tmp_path, made(ENGLISH)) + "?h=other#kept")
+    assert names(page) == ["beta", "Alpha", "gamma"]
+    assert page.get_by_role("status").inner_text() == "3 of 3 rows"
 
-        page.reload()
-        assert names(page) == ["Alpha"]
-        assert state(page) == wanted
-        page.get_by_label("find").fill("nowhere")
-        assert names(page) == []
-        assert page.get_by_role("status").inner_text() == "No row fits."
-        assert page.get_by_role("button", name="CSV").is_disabled()
-        page.get_by_role("button", name="show all again").click()
-        assert names(page) == ["beta", "Alpha", "gamma"]
-        assert state(page) == {"h": ["other"]}
-        page.close()
-        assert not watched.troubles
+    page.get_by_label("kind").select_option(label="words")
+    page.get_by_role("button", name="ratio").press("Enter")
+    page.get_by_label("find").fill("A")
+    assert names(page) == ["Alpha", "gamma"]
+    page.get_by_label("lane").select_option("2.15")
+    assert names(page) == ["Alpha"]
+    assert page.get_by_role("status").inner_text() == "1 of 5 rows"
+    wanted = {"h": ["other"], "find": ["A"], "kind": ["text"], "lane": ["2.15"], "sort": ["ratio"]}
+    assert state(page) == wanted
+    assert page.evaluate("location.hash") == "#kept"
 
-    def test_every_column_sorts_up_down_and_back(self, browser: Browser, tmp_path: Path) -> None:  # noqa: F811
-        watched = Watched(browser, 1440, "light", "file:")
-        page = watched.page
-        page.goto(page_of(tmp_path, made(ENGLISH)) + "?more=1")
-        head = page.locator("th[data-key=ratio]")
-        for direction, order in (
-            ("ascending", ["delta", "beta", "Alpha", "epsilon", "gamma"]),
-            ("descending", ["epsilon", "Alpha", "beta", "delta", "gamma"]),  # What is empty stays last.
-            ("none", ["beta", "Alpha", "gamma", "delta", "epsilon"]),
-        ):
-            page.get_by_role("button", name="ratio").press("Space")
-            assert head.get_attribute("aria-sort") == direction
-            assert names(page) == order
-        page.get_by_role("button", name="name").click()
-        assert names(page) == ["Alpha", "beta", "delta", "epsilon", "gamma"]
-        page.get_by_role("button", name="lane").click()
-        assert names(page) == ["beta", "gamma", "Alpha", "delta", "epsilon"]
-        assert page.locator("thead th:not([data-key])").get_attribute("aria-sort") is None
-        page.close()
-        assert not watched.troubles
+    page.reload()
+    assert names(page) == ["Alpha"]
+    assert state(page) == wanted
+    page.get_by_label("find").fill("nowhere")
+    assert names(page) == []
+    assert page.get_by_role("status").inner_text() == "No row fits."
+    assert page.get_by_role("button", name="CSV").is_disabled()
+    page.get_by_role("button", name="show all again").click()
+    assert names(page) == ["beta", "Alpha", "gamma"]
+    assert state(page) == {"h": ["other"]}
+    page.close()
+    assert not watched.troubles
 
-    def test_minor_rows_come_when_asked_for(self, browser: Browser, tmp_path: Path) -> None:  # noqa: F811
-        watched = Watched(browser, 1440, "light", "file:")
-        page = watched.page
-        page.goto(page_of(tmp_path, made(ENGLISH)))
-        page.get_by_label("2 others too").check()
-        assert len(names(page)) == len(ROWS)
-        assert state(page) == {"more": ["1"]}
-        page.reload()
-        assert len(names(page)) == len(ROWS)
-        page.get_by_label("2 others too").uncheck()
-        page.get_by_label("kind").select_option("vision")
-        assert names(page) == ["beta"]
-        page.get_by_label("lane").select_option("2.15")  # This one reveals.
-        assert names(page) == ["delta"]
-        page.close()
-        assert not watched.troubles
 
-    def test_an_anchor_chooses_and_two_tables_keep_apart(self, browser: Browser, tmp_path: Path) -> None:  # noqa: F811
-        watched = Watched(browser, 1440, "light", "file:")
-        page = watched.page
-        page.goto(page_of(tmp_path, made(ENGLISH), made(ENGLISH, name="second")) + "?second.kind=text#vision")
-        assert names(page) == ["beta"]
-        assert names(page, 1) == ["Alpha", "gamma"]
-        page.get_by_role("button", name="name").nth(1).click()
-        page.get_by_label("find").nth(1).fill("al")
-        assert state(page) == {
-            "kind": ["vision"],
-            "second.kind": ["text"],
-            "second.sort": ["name"],
-            "second.find": ["al"],
-        }
-        assert not page.evaluate("location.hash")
-        page.reload()
-        assert names(page) == ["beta"]
-        assert names(page, 1) == ["Alpha"]
-        page.close()
-        assert not watched.troubles
+@in_a_browser
+def test_every_column_sorts_up_down_and_back(browser: Browser, tmp_path: Path) -> None:  # noqa: F811
+    watched = Watched(browser, 1440, "light", "file:")
+    page = watched.page
+    page.goto(page_of(tmp_path, made(ENGLISH)) + "?more=1")
+    head = page.locator("th[data-key=ratio]")
+    for direction, order in (
+        ("ascending", ["delta", "beta", "Alpha", "epsilon", "gamma"]),
+        ("descending", ["epsilon", "Alpha", "beta", "delta", "gamma"]),  # What is empty stays last.
+        ("none", ["beta", "Alpha", "gamma", "delta", "epsilon"]),
+    ):
+        page.get_by_role("button", name="ratio").press("Space")
+        assert head.get_attribute("aria-sort") == direction
+        assert names(page) == order
+    page.get_by_role("button", name="name").click()
+    assert names(page) == ["Alpha", "beta", "delta", "epsilon", "gamma"]
+    page.get_by_role("button", name="lane").click()
+    assert names(page) == ["beta", "gamma", "Alpha", "delta", "epsilon"]
+    assert page.locator("thead th:not([data-key])").get_attribute("aria-sort") is None
+    page.close()
+    assert not watched.troubles
 
-    def test_a_csv_has_what_is_shown_as_plain_numbers(self, browser: Browser, tmp_path: Path) -> None:  # noqa: F811
-        watched = Watched(browser, 1440, "light", "file:")
-        page = watched.page
-        page.goto(page_of(tmp_path, made(ENGLISH)) + "?sort=-ratio")
-        name, text = downloaded(page, "CSV")
-        assert name == "made.csv"
-        assert text.startswith("\ufeff")
-        assert list(csv.reader(io.StringIO(text.removeprefix("\ufeff")))) == [
-            ["name", "lane", "ratio, low end", "ratio", "ratio, high end"],
-            ["Alpha", "2.15", "1.9", "2", "2.1"],
-            ["beta", "2.5", "1.19", "1.2", "1.21"],
-            ["gamma", "2.5", "", "", ""],
-        ]
-        page.close()
-        assert not watched.troubles
 
-    @pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t="])
-    def test_a_cell_of_a_csv_never_starts_a_formula(self, browser: Browser, tmp_path: Path, begin: str) -> None:  # noqa: F811
-        formula = f'{begin}cmd|"/c calc"!A1'
-        rest = (Cell(shown=escape("-0.5")), Cell(shown=escape("")), Cell(shown=escape("")))
-        rows = [
-            Row(cells=(Cell(shown=escape(formula), text=formula, head=True), *rest), filed={"lane": formula}),
-            Row(cells=(Cell(shown=escape(formula), head=True), *rest)),
-        ]
-        watched = Watched(browser, 1440, "light", "file:")
-        watched.page.goto(page_of(tmp_path, made(ENGLISH, rows)))
-        _, text = downloaded(watched.page, "CSV")
-        read = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline="")))
-        assert read[1][0] == f"'{formula}"
-        assert read[2][0] == f"'{formula.strip()}"
-        assert [row[1] for row in read[1:]] == ["-0.5", "-0.5"]  # A number is one still.
-        watched.page.close()
-        assert not watched.troubles
+@in_a_browser
+def test_minor_rows_come_when_asked_for(browser: Browser, tmp_path: Path) -> None:  # noqa: F811
+    watched = Watched(browser, 1440, "light", "file:")
+    page = watched.page
+    page.goto(page_of(tmp_path, made(ENGLISH)))
+    page.get_by_label("2 others too").check()
+    assert len(names(page)) == len(ROWS)
+    assert state(page) == {"more": ["1"]}
+    page.reload()
+    assert len(names(page)) == len(ROWS)
+    page.get_by_label("2 others too").uncheck()
+    page.get_by_label("kind").select_option("vision")
+    assert names(page) == ["beta"]
+    page.get_by_label("lane").select_option("2.15")  # This one reveals.
+    assert names(page) == ["delta"]
+    page.close()
+    assert not watched.troubles
 
-    def test_markdown_is_a_table_and_nothing_else(self, browser: Browser, tmp_path: Path) -> None:  # noqa: F811
-        rest = (Cell(shown=escape("2.5")), Cell(shown=escape("")), Cell(shown=escape("1.2x")))
-        rows = [Row(cells=(Cell(shown=escape("a|b *c* <img src=x> [l](u)\n`d`"), head=True), *rest))]
-        watched = Watched(browser, 1440, "light", "file:")
-        watched.page.goto(page_of(tmp_path, made(ENGLISH, rows)))
-        name, text = downloaded(watched.page, "Markdown")
-        assert name == "made.md"
-        assert text.splitlines() == [
-            "| name | lane | ratio |",
-            "| --- | --- | --: |",
-            r"| a\|b \*c\* \<img src=x\> \[l\](u) \`d\` | 2.5 | 1.2x |",
-        ]
-        watched.page.close()
-        assert not watched.troubles
+
+@in_a_browser
+def test_an_anchor_chooses_and_two_tables_keep_apart(browser: Browser, tmp_path: Path) -> None:  # noqa: F811
+    watched = Watched(browser, 1440, "light", "file:")
+    page = watched.page
+    page.goto(page_of(tmp_path, made(ENGLISH), made(ENGLISH, name="second")) + "?second.kind=text#vision")
+    assert names(page) == ["beta"]
+    assert names(page, 1) == ["Alpha", "gamma"]
+    page.get_by_role("button", name="name").nth(1).click()
+    page.get_by_label("find").nth(1).fill("al")
+    assert state(page) == {
+        "kind": ["vision"],
+        "second.kind": ["text"],
+        "second.sort": ["name"],
+        "second.find": ["al"],
+    }
+    assert not page.evaluate("location.hash")
+    page.reload()
+    assert names(page) == ["beta"]
+    assert names(page, 1) == ["Alpha"]
+    page.close()
+    assert not watched.troubles
+
+
+@in_a_browser
+def test_a_csv_has_what_is_shown_as_plain_numbers(browser: Browser, tmp_path: Path) -> None:  # noqa: F811
+    watched = Watched(browser, 1440, "light", "file:")
+    page = watched.page
+    page.goto(page_of(tmp_path, made(ENGLISH)) + "?sort=-ratio")
+    name, text = downloaded(page, "CSV")
+    assert name == "made.csv"
+    assert text.startswith("\ufeff")
+    assert list(csv.reader(io.StringIO(text.removeprefix("\ufeff")))) == [
+        ["name", "lane", "ratio, low end", "ratio", "ratio, high end"],
+        ["Alpha", "2.15", "1.9", "2", "2.1"],
+        ["beta", "2.5", "1.19", "1.2", "1.21"],
+        ["gamma", "2.5", "", "", ""],
+    ]
+    page.close()
+    assert not watched.troubles
+
+
+@in_a_browser
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t="])
+def test_a_cell_of_a_csv_never_starts_a_formula(browser: Browser, tmp_path: Path, begin: str) -> None:  # noqa: F811
+    formula = f'{begin}cmd|"/c calc"!A1'
+    rest = (Cell(shown=escape("-0.5")), Cell(shown=escape("")), Cell(shown=escape("")))
+    rows = [
+        Row(cells=(Cell(shown=escape(formula), text=formula, head=True), *rest), filed={"lane": formula}),
+        Row(cells=(Cell(shown=escape(formula), head=True), *rest)),
+    ]
+    watched = Watched(browser, 1440, "light", "file:")
+    watched.page.goto(page_of(tmp_path, made(ENGLISH, rows)))
+    _, text = downloaded(watched.page, "CSV")
+    read = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline="")))
+    assert read[1][0] == f"'{formula}"
+    assert read[2][0] == f"'{formula.strip()}"
+    assert [row[1] for row in read[1:]] == ["-0.5", "-0.5"]  # A number is one still.
+    watched.page.close()
+    assert not watched.troubles
+
+
+@in_a_browser
+def test_markdown_is_a_table_and_nothing_else(browser: Browser, tmp_path: Path) -> None:  # noqa: F811
+    rest = (Cell(shown=escape("2.5")), Cell(shown=escape("")), Cell(shown=escape("1.2x")))
+    rows = [Row(cells=(Cell(shown=escape("a|b *c* <img src=x> [l](u)\n`d`"), head=True), *rest))]
+    watched = Watched(browser, 1440, "light", "file:")
+    watched.page.goto(page_of(tmp_path, made(ENGLISH, rows)))
+    name, text = downloaded(watched.page, "Markdown")
+    assert name == "made.md"
+    assert text.splitlines() == [
+        "| name | lane | ratio |",
+        "| --- | --- | --: |",
+        r"| a\|b \*c\* \<img src=x\> \[l\](u) \`d\` | 2.5 | 1.2x |",
+    ]
+    watched.page.close()
+    assert not watched.troubles
