@@ -21,7 +21,7 @@ from experiments import ARTICLE
 from reportkit import records
 from reportkit.digest import digests
 from reportkit.records import CaseFile, Finding
-from tests.casefiles import case_file, provenance, write_run
+from tests.casefiles import case_file, provenance, write_run, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -129,6 +129,14 @@ def full(make_project: MakeProject) -> Built:
     write_run(project, digests=now, speedups={"resnet50": 1.36, "bert": 1.04}, findings=findings)
     write_run(project, lane="2.15", digests=now, speedups={"resnet50": 1.71, "bert": 1.22}, findings=findings)
     write_run(project, folder="runs", lane="2.4", gpu=False, scale="smoke", digests=now)
+    return report(project)
+
+
+@pytest.fixture(scope="session")
+def whole(make_project: MakeProject) -> Built:
+    """Return a site where every case of the plan was measured in four lanes on two machines."""
+    project = make_project("whole")
+    write_whole(project, digests=digests(ARTICLE))
     return report(project)
 
 
