@@ -120,7 +120,7 @@ _WORDS = ("find", "all", "count", "more", "clear", "none", "download", "csv", "m
 
 
 def ends(texts: Texts, title: str) -> tuple[str, str, str]:
-    """Return the heads that a column of intervals has in a CSV: low end, centre, high end; for cells made by `figure`."""
+    """Return the heads in a CSV of a column whose cells `figure` makes: low end, centre, high end."""
     return texts("table.low", title=plain(title)), plain(title), texts("table.high", title=plain(title))
 
 

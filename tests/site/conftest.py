@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,17 @@ HOSTILE = (
     "`code` ${x} </code></pre></td> {#id .cls onclick=alert(1)} --8<-- 'a' \"b\" &lt; <!-- ]]> \\ \u202egnp.exe"
 )
 """What a stranger may write into any string."""
+
+
+def golden(name: str, made: str) -> None:
+    """Hold what was made against the file of that name; with REPORTKIT_GOLDEN set, write the file instead."""
+    # A chart's drawing depends on the fonts that are there; its data stands in its table.
+    made = re.sub(r'<div class="rk-plot".*?</script>', "", made, flags=re.DOTALL)
+    text = re.sub(r"(</(?:tr|p|summary|details|figcaption)>)", r"\1\n", made) + "\n"
+    file = Path(__file__).parent / "golden" / name
+    if os.environ.get("REPORTKIT_GOLDEN"):
+        file.write_text(text, encoding="utf-8")
+    assert file.read_text(encoding="utf-8") == text
 
 
 @dataclass(frozen=True, slots=True)

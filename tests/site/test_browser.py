@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
+from experiments import ARTICLE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -199,29 +201,43 @@ def test_search_shows_a_strangers_text_as_text(browser: Browser, attacked: Built
     assert not watched.troubles
 
 
-def test_the_ledger_filters_sorts_and_keeps_its_state_in_the_address(browser: Browser, full: Built) -> None:
+def test_the_ledger_shows_a_row_a_claim_and_the_rest_when_asked(browser: Browser, full: Built) -> None:
     watched = Watched(browser, 1440, "light", full.site.as_uri())
     page = watched.page
     page.goto(address(full, "ledger", "en"))
-    rows = page.locator(".rk-ledger tbody tr")
-    every = rows.count()
-    page.select_option("select[aria-label=verdict]", "refuted")
-    refuted = page.locator(".rk-ledger tbody tr:visible")
-    assert 0 < refuted.count() < every
-    assert "outcome=refuted" in page.url
+    shown = page.locator(".rk-ledger tbody tr:visible")
+    every = page.locator(".rk-ledger tbody tr").count()
+    assert shown.count() == len(ARTICLE.claims) < every
+    page.get_by_label("verdict", exact=True).select_option("refuted")
+    refuted = shown.count()
+    assert 0 < refuted < len(ARTICLE.claims)
+    page.get_by_label("lane", exact=True).select_option("2.15")
+    assert set(page.locator(".rk-ledger tbody tr:visible td:nth-child(3)").all_inner_texts()) == {"2.15"}
     page.reload()
-    assert page.locator(".rk-ledger tbody tr:visible").count() == refuted.count()
-    page.select_option("select[aria-label=verdict]", "")
-    head = page.locator(".rk-ledger thead th").nth(5)
-    head.focus()
-    page.keyboard.press("Enter")
-    assert head.get_attribute("aria-sort") == "ascending"
-    centres = [float(one) for one in rows.evaluate_all("all => all.map(r => r.cells[5].dataset.sort).filter(Boolean)")]
+    assert "lane=2.15" in page.url
+    assert "verdict=refuted" in page.url
+    page.get_by_role("button", name="show all again").click()
+    page.get_by_role("button", name="measured").press("Enter")
+    sorts = page.locator(".rk-ledger tbody tr").evaluate_all("all => all.map(r => r.cells[5].dataset.sort)")
+    centres = [float(one) for one in sorts if one]
     assert centres == sorted(centres)
     page.goto(address(full, "index", "en"))
     page.click(".rk-tally .rk-refuted a")
     page.wait_for_selector(".rk-filters")
-    assert page.locator(".rk-ledger tbody tr:visible").count() == refuted.count()
+    assert shown.count() == refuted
+    page.close()
+    assert not watched.troubles
+
+
+def test_searching_the_ledger_is_not_searching_the_site(browser: Browser, full: Built) -> None:
+    watched = Watched(browser, 1440, "light", full.site.as_uri())
+    page = watched.page
+    page.goto(address(full, "ledger", "en"))
+    page.get_by_label("find", exact=True).fill("BERT")
+    page.reload()
+    assert 0 < page.locator(".rk-ledger tbody tr:visible").count() < len(ARTICLE.claims)
+    page.wait_for_timeout(500)  # The theme reads its own search from the address when it has started.
+    assert not page.locator(".md-search__output").is_visible()
     page.close()
     assert not watched.troubles
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,14 +15,13 @@ from reportkit.records import Finding, Measurement, Stored
 from reportkit.site import ruler, texts
 from reportkit.site.edition import Edition
 from tests.casefiles import DIGESTS, changed, moments, run_files
-from tests.site.conftest import HOSTILE, ROOT
+from tests.site.conftest import HOSTILE, ROOT, golden
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from reportkit.records import CaseFile
 
-GOLDEN = Path(__file__).parent / "golden"
 LANGUAGES = texts.load_texts(ROOT, ARTICLE)
 LANES = ("2.4", "2.5", "2.15")
 QUICK = judge.Criteria(draws=200)
@@ -76,13 +73,7 @@ def words(made: str) -> str:
 @pytest.mark.parametrize("part", PARTS)
 def test_part(part: str, language: str) -> None:
     made = getattr(ruler.RulerPage(example(), LANGUAGES[language], "ruler.md"), part)()
-    # A chart's drawing depends on the fonts that are there; its data stands in its table.
-    made = re.sub(r'<div class="rk-plot".*?</script>', "", made, flags=re.DOTALL)
-    text = re.sub(r"(</(?:tr|p|summary|details|figcaption)>)", r"\1\n", made) + "\n"
-    file = GOLDEN / f"ruler-{part}-{language}.html"
-    if os.environ.get("REPORTKIT_GOLDEN"):
-        file.write_text(text, encoding="utf-8")
-    assert file.read_text(encoding="utf-8") == text
+    golden(f"ruler-{part}-{language}.html", made)
 
 
 @pytest.mark.parametrize("language", texts.LANGUAGES)

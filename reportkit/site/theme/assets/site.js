@@ -49,6 +49,12 @@
     return made;
   };
 
+  let ids = 0;
+  const labelled = (word, control) => {
+    control.id = `rk-${(ids += 1)}`;
+    return make("div", {}, make("label", { textContent: word, htmlFor: control.id }), control);
+  };
+
   const sheet = (whole) => {
     const { name, file, filters, words } = JSON.parse(whole.querySelector("script[type='application/json']").textContent);
     const table = whole.querySelector("table");
@@ -63,7 +69,7 @@
     let order = { column: -1, down: false };
 
     const find = make("input", { type: "search", value: arrived.get(own("find")) || "" });
-    const bar = make("form", { className: "rk-filters" }, make("label", {}, words.find, find));
+    const bar = make("form", { className: "rk-filters" }, labelled(words.find, find));
     bar.addEventListener("submit", (event) => event.preventDefault());
     const selects = filters.flatMap((filter) => {
       const present = new Set(rows.map((row) => row.dataset[filter.key]).filter(Boolean));
@@ -77,7 +83,7 @@
       if (chosen === anchor) anchor = "";
       select.value = chosen || "";
       if (select.selectedIndex < 0) select.value = "";
-      bar.append(make("label", {}, filter.title, select));
+      bar.append(labelled(filter.title, select));
       return [{ ...filter, select }];
     });
     const more = make("input", { type: "checkbox", checked: arrived.has(own("more")) });
