@@ -56,6 +56,11 @@ def marks(texts: Texts, stored: Stored, code: str | None = None) -> Html:
     return join([lines.flag(texts, key) for key in found], " ")
 
 
+def unsearched(table: Html) -> Html:
+    """Return a table that the site's search leaves out: it has its own, and rows of figures would bury the prose."""
+    return element("div", table, data_search_exclude=True)
+
+
 def time(texts: Texts, title: str, key: str) -> Column:
     """Return the column of a side's time, or of another interval in seconds."""
     return Column(title=title, key=key, figures=True, numbers=tables.ends(texts, texts("cases.in-s", title=title)))
@@ -66,10 +71,10 @@ def first_call(seconds: float | None) -> Cell:
     return _one(seconds, "s")
 
 
-def memory_column(texts: Texts, title: str, key: str) -> Column:
-    """Return the column of peak memory: both sides of a case in one cell, sorted by the compiled one."""
-    heads = [texts(f"what.{side}", what=texts("cases.in-bytes", title=title)) for side in _SIDES]
-    return Column(title=title, key=key, figures=True, numbers=(heads[0], heads[1]))
+def memory_column(texts: Texts, lane: str, key: str) -> Column:
+    """Return the column of peak memory, of a lane after a space: both sides in one cell, sorted by the compiled one."""
+    heads = [texts(f"what.{side}", what=texts("cases.in-bytes", lane=lane)) for side in _SIDES]
+    return Column(title=texts("cases.memory", lane=lane), key=key, figures=True, numbers=(heads[0], heads[1]))
 
 
 def memory(file: CaseFile) -> Cell:

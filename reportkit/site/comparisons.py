@@ -14,9 +14,9 @@ from reportkit.claims import Bound
 from reportkit.compare import TIMED
 from reportkit.judge import Reason, exact
 from reportkit.quantity import format_ratio, format_share
-from reportkit.site import cases, lines, machines, tables
+from reportkit.site import cases, lines, tables
 from reportkit.site.drawing import Domain, domain, draw
-from reportkit.site.lanes import INDEX, commanded, page_of, pair_page, place_marks, places, section_words
+from reportkit.site.lanes import INDEX, apart, commanded, page_of, pair_page, place_marks, places, section_words
 from reportkit.site.markup import Html, element, escape, fill, join, link, prose, scroll
 from reportkit.site.naming import listed
 from reportkit.site.pages import Page, head
@@ -83,7 +83,7 @@ class _PairPage:
                 element("p", prose(self.texts("compare.drawn", change=change)), class_="rk-small"),
             ]
         if len(compared) > 1:
-            written.append(element("p", machines.apart(self.texts, self.at), class_="rk-small"))
+            written.append(element("p", apart(self.texts, self.at), class_="rk-small"))
         for number, one in enumerate(self.comparisons):
             # A comparison without a row has no figures; what keeps it from having any still stands here.
             marks = place_marks_of(self.edition, self.texts, one)
@@ -98,13 +98,14 @@ class _PairPage:
 
     def _summary(self, one: Comparison, *, large: bool) -> Html:
         """Return what changed on a machine: in how many cases, and the largest changes by name."""
+        all_ = {side: sum(row.of(TIMED[side]) is not None for row in one.rows) for side in _READING}
         counted = [
             self._of(
                 side,
-                "compare.counted",
+                "compare.counted-one" if all_[side] == 1 else "compare.counted",
                 better=sum(ratio.centre > 1 for ratio in changed),
                 worse=sum(ratio.centre < 1 for ratio in changed),
-                all=sum(row.of(TIMED[side]) is not None for row in one.rows),
+                all=all_[side],
             )
             for side, changed in ((side, list(_changed(one.rows, side))) for side in _READING)
         ]
@@ -200,7 +201,7 @@ class _PairPage:
     def _table(self, one: Comparison, number: int) -> Html:
         lanes = (one.baseline, one.candidate)
         pair = self.texts("compare.over", one=one.baseline, other=one.candidate)
-        word = {key: self.texts(f"cases.{key}") for key in ("case", "first", "caches", "memory", "captured")}
+        word = {key: self.texts(f"cases.{key}") for key in ("case", "first", "caches", "captured")}
         columns = [Column(title=word["case"], key="case")]
         for side in _READING:
             title = self.texts(f"chart.{side}")
@@ -221,11 +222,11 @@ class _PairPage:
             title = f"{word['first']} {lane}"
             numbers = (self.texts("cases.in-s", title=title),)
             columns.append(Column(title=title, key=f"first-{lane}", figures=True, numbers=numbers))
-        columns += [cases.memory_column(self.texts, f"{word['memory']} {lane}", f"memory-{lane}") for lane in lanes]
+        columns += [cases.memory_column(self.texts, f" {lane}", f"memory-{lane}") for lane in lanes]
         columns += [cases.graphs_column(self.texts, f"{word['captured']} {lane}", f"graphs-{lane}") for lane in lanes]
         columns.append(Column(title=self.texts("claim.raw")))
         scales = {side: _scale(one.rows, side, self._nothing_changed) for side in _READING}
-        return tables.table(
+        table = tables.table(
             self.texts,
             columns,
             [self._row(one, row, scales) for row in one.rows],
@@ -235,6 +236,7 @@ class _PairPage:
             more=self.texts.labels["compare.more"],
             class_="rk-compare",
         )
+        return cases.unsearched(table)
 
     def _filters(self) -> list[Filter]:
         yes = [(answer, self.texts(f"compare.{answer}")) for answer in ("yes", "no")]
@@ -395,7 +397,9 @@ def place_marks_of(edition: Edition, texts: Texts, one: Comparison) -> Html:
 
 
 def _fold(summary: str, shown: Html, *, open_: bool = False) -> Html:
-    return element("details", element("summary", prose(summary)), shown, class_="rk-more", open=open_)
+    return element(
+        "details", element("summary", prose(summary)), shown, class_="rk-more", open=open_, data_search_exclude=True
+    )
 
 
 def _counts(ratio: ReleaseRatio) -> bool:

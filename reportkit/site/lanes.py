@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reportkit.site.texts import Texts
 
 INDEX = "lanes/index.md"
+MACHINES = "machines/index.md"
 _MOST_PLACES = 4
 """Columns of the table of a lane's stack that say what was found where it was measured."""
 _OF_THE_LOCK = {
@@ -47,6 +48,11 @@ def page_of(lane: str) -> str:
 def pair_page(baseline: str, candidate: str) -> str:
     """Return the page that holds two lanes against each other."""
     return f"compare/{baseline}-to-{candidate}.md"
+
+
+def machine_anchor(machine: str) -> str:
+    """Return where a machine stands on the page of machines."""
+    return f"machine-{machine}"
 
 
 def command(lane: str, names: str = "") -> str:
@@ -109,6 +115,12 @@ def tally_of(edition: Edition, lane: str) -> tuple[dict[Outcome, int], set[Outco
         counted[outcome] = counted.get(outcome, 0) + 1
         local |= {outcome} if counts and verdict.local else set()
     return {outcome: counted[outcome] for outcome in lines.SIGNS if outcome in counted}, local
+
+
+def apart(texts: Texts, at: str) -> Html:
+    """Return in a sentence why figures of two machines are not to be held against each other, with a link to why."""
+    more = link(prose(texts("machines.why")), at, f"{MACHINES}#apart")
+    return put(texts.labels["machines.apart-short"], more=more)
 
 
 # -- all of them
@@ -224,7 +236,7 @@ class _Index:
     def _machines(self) -> Html:
         return put(
             self.texts.labels["lanes.machines"],
-            machines=link(prose(self.texts("machines.title")), INDEX, "machines/index.md"),
+            machines=link(prose(self.texts("machines.title")), INDEX, MACHINES),
         )
 
 
@@ -284,6 +296,8 @@ class _LanePage:
         found = [element("p", prose(self.texts("lanes.is", torch=torch, python=_python(self.texts, self.lane))))]
         if self.places:
             found.append(element("ul", *(self._place(place) for place in self.places)))
+            if len({place.machine for place in self.places}) > 1:
+                found.append(element("p", apart(self.texts, self.at), class_="rk-small"))
         else:
             found += [
                 element("p", prose(self.texts("lanes.unmeasured", lane=self.lane.id)), class_="rk-none"),
@@ -315,7 +329,7 @@ class _LanePage:
         )
         return element(
             "li",
-            link(escape(place.machine), self.at, f"machines/index.md#machine-{place.machine}"),
+            link(escape(place.machine), self.at, f"{MACHINES}#{machine_anchor(place.machine)}"),
             escape(" "),
             place_marks(self.texts, place),
             escape(" "),
@@ -339,7 +353,7 @@ class _LanePage:
         pins = _pins(self.lane, self.edition)
         environments = self._environments()
         packages = [name for name in lanes.asked(self.lane.id, self.edition.project) if name != "torch"]
-        rows = [self._component("torch", self.lane.torch, environments)]
+        rows = [self._component("torch", self.lane.torch or self.texts("method.newest"), environments)]
         rows += [self._component(key, pins.get(key), environments) for key in ("cuda", "cudnn", "triton")]
         rows.append(self._component("python", _python(self.texts, self.lane), environments))
         rows += [self._component(name, pins.get(name), environments) for name in packages]
@@ -451,7 +465,7 @@ class _LanePage:
             more=self.texts.labels["lanes.more-verdicts"],
             class_="rk-ledger rk-lane-verdicts",
         )
-        return [bar, element("p", prose(scope), class_="rk-small"), table]
+        return [bar, element("p", prose(scope), class_="rk-small"), cases.unsearched(table)]
 
     def _tallied(self, outcome: Outcome, count: int, *, local: bool) -> Html:
         shown = [
@@ -519,7 +533,7 @@ class _LanePage:
         return sorted(found, key=lambda one: order[one.stored.file.section])
 
     def _case_table(self, place: Measured, seen: Sequence[Observation], name: str) -> Html:
-        word = {key: self.texts(f"cases.{key}") for key in ("case", "status", "first", "caches", "memory", "captured")}
+        word = {key: self.texts(f"cases.{key}") for key in ("case", "status", "first", "caches", "captured")}
         columns = [
             Column(title=word["case"], key="case"),
             Column(title=word["status"], key="status"),
@@ -534,7 +548,7 @@ class _LanePage:
                 title=word["first"], key="first", figures=True, numbers=(self.texts("cases.in-s", title=word["first"]),)
             ),
             Column(title=word["caches"], key="caches"),
-            cases.memory_column(self.texts, word["memory"], "memory"),
+            cases.memory_column(self.texts, "", "memory"),
             cases.graphs_column(self.texts, word["captured"], "graphs"),
             Column(title=self.texts("claim.date"), key="date"),
             Column(title=self.texts("claim.raw")),
@@ -546,7 +560,7 @@ class _LanePage:
             Filter(key="state", title=word["status"], words=states, reveals=True),
             Filter(key="caches", title=word["caches"], words=caches),
         ]
-        return tables.table(
+        table = tables.table(
             self.texts,
             columns,
             [self._case(one) for one in seen],
@@ -556,6 +570,7 @@ class _LanePage:
             more=self.texts.labels["lanes.more-cases"],
             class_="rk-cases",
         )
+        return cases.unsearched(table)
 
     def _case(self, one: Observation) -> Row:
         file = one.stored.file

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reportkit.site import cases, lines
-from reportkit.site.lanes import command, commanded, days, page_of, place_marks
-from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, put, scroll
+from reportkit.site.lanes import MACHINES, command, commanded, days, machine_anchor, page_of, place_marks
+from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, scroll
 from reportkit.site.pages import Page, head
 from reportkit.site.ruler import RulerPage
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from reportkit.site.edition import Edition, Measured
     from reportkit.site.texts import Texts
 
-PAGE = "machines/index.md"
 _MOST_RUNS = 60
 """Runs of one machine that are listed, the newest; the raw files have all."""
 _MOST_VALUES = 6
@@ -27,20 +26,9 @@ _FACTS = ("gpu", "gpu_id", "driver", "cpu", "cores", "kernel", "compiler")
 _RUNS = ("run", "lane", "date", "files", "torch", "commit")
 
 
-def anchor(machine: str) -> str:
-    """Return where a machine stands on the page."""
-    return f"machine-{machine}"
-
-
 def generated(edition: Edition, texts: Texts, above: str) -> list[Page]:  # noqa: ARG001 -- as every page's maker
     """Return the page of machines."""
-    return [Page(path=PAGE, text=_Machines(edition, texts).text())]
-
-
-def apart(texts: Texts, at: str) -> Html:
-    """Return in a sentence why figures of two machines are not to be held against each other, with a link to why."""
-    more = link(prose(texts("machines.why")), at, f"{PAGE}#apart")
-    return put(texts.labels["machines.apart-short"], more=more)
+    return [Page(path=MACHINES, text=_Machines(edition, texts).text())]
 
 
 @dataclass(frozen=True)
@@ -73,7 +61,7 @@ class _Machines:
         items = [
             element(
                 "li",
-                element("a", escape(machine), href=f"#{anchor(machine)}"),
+                element("a", escape(machine), href=f"#{machine_anchor(machine)}"),
                 escape(" "),
                 prose(self.texts(self._standing(machine))),
             )
@@ -90,7 +78,7 @@ class _Machines:
     def _machine(self, machine: str) -> list[str]:
         """Return what there is to say of one machine."""
         places = self._places(machine)
-        found: list[str] = [element("h2", escape(machine), id=anchor(machine))]
+        found: list[str] = [element("h2", escape(machine), id=machine_anchor(machine))]
         found.append(element("p", prose(self.texts(f"{self._standing(machine)}-means"))))
         if not places:
             lane = self.edition.article.lane
@@ -100,8 +88,14 @@ class _Machines:
         )
         found += [self._facts(files), self._measured(places)]
         found += [element("h3", prose(self.texts("machines.runs"))), *self._runs(files)]
-        anchors = RulerPage(self.edition, self.texts, PAGE).anchors(machine)
-        return [*found, element("h3", prose(self.texts("machines.anchors"))), anchors]
+        anchors = RulerPage(self.edition, self.texts, MACHINES).anchors(machine)
+        good_for = link(prose(self.texts("machines.good-for")), MACHINES, "ruler.md#anchors")
+        return [
+            *found,
+            element("h3", prose(self.texts("machines.anchors"))),
+            element("p", good_for, class_="rk-small"),
+            anchors,
+        ]
 
     def _facts(self, files: Sequence[Stored]) -> Html:
         """Return what the machine is, as its files tell; where they differ, all that they tell, the newest first."""
@@ -136,7 +130,7 @@ class _Machines:
             runs = len({one.file.run for one in place.files})
             complete = len({one.file.case for one in place.files if one.file.status == "complete"})
             name = (
-                link(prose(self.texts("lanes.one", lane=place.lane)), PAGE, page_of(place.lane))
+                link(prose(self.texts("lanes.one", lane=place.lane)), MACHINES, page_of(place.lane))
                 if place.lane in self.edition.lanes
                 else escape(place.lane)
             )

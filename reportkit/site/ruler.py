@@ -382,8 +382,12 @@ class RulerPage:
     # -- anchors
 
     def anchors(self, machine: str | None = None) -> Html:
-        """Return what every run measures besides, by machine and lane or of one machine, and what it is good for."""
-        rule = prose(self.texts("ruler.anchors-rule", share=format_share(self.edition.criteria.anchor_agreement)))
+        """Return what every run measures besides, by machine and lane, and what it is good for.
+
+        Of one machine only where its name is given, and then without what it is good for.
+        """
+        said = prose(self.texts("ruler.anchors-rule", share=format_share(self.edition.criteria.anchor_agreement)))
+        rule = NOTHING if machine else element("p", said)
         found = [
             (place, one.file)
             for place in self._places
@@ -394,7 +398,7 @@ class RulerPage:
             and one.file.status == "complete"
         ]
         if not found:
-            return join([element("p", rule), self._none("controls")])
+            return join([rule, self._none("controls")])
         known = [key.removeprefix("anchor.") for key in self.texts.labels if key.startswith("anchor.")]
         measured = {name for _, file in found for name in file.measurements}
         names = [*(name for name in known if name in measured), *sorted(measured - set(known))]
@@ -408,7 +412,7 @@ class RulerPage:
             for place, file in found
         ]
         titles = [self.texts.labels.get(f"anchor.{name}", name) for name in names]
-        return join([element("p", rule), self._table(("lane", "machine", *titles, "run-date"), rows, set(titles))])
+        return join([rule, self._table(("lane", "machine", *titles, "run-date"), rows, set(titles))])
 
     # -- shared
 

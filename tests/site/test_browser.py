@@ -5,6 +5,8 @@ Screenshots go to `tests/site/screenshots`, which git ignores: they are for eyes
 
 from __future__ import annotations
 
+import csv
+import io
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -34,6 +36,12 @@ PAGES = (
     "article/outlook",
     "article/advice",
     "ledger",
+    "lanes/index",
+    "lanes/2.5",
+    "lanes/nightly",
+    "compare/2.4-to-2.5",
+    "compare/2.5-to-2.15",
+    "machines/index",
     "ruler",
     "claims/traps-refused",
     "claims/table-resnet50",
@@ -45,7 +53,17 @@ PAGES = (
     "decisions/index",
     "decisions/0001-paired-median-ratio",
 )
-SHOWN = ("index", "article/benchmarks", "ledger", "ruler", "claims/table-resnet50")
+SHOWN = (
+    "index",
+    "article/benchmarks",
+    "ledger",
+    "lanes/index",
+    "lanes/2.5",
+    "compare/2.5-to-2.15",
+    "machines/index",
+    "ruler",
+    "claims/table-resnet50",
+)
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
@@ -227,6 +245,53 @@ def test_the_ledger_shows_a_row_a_claim_and_the_rest_when_asked(browser: Browser
     assert shown.count() == refuted
     page.close()
     assert not watched.troubles
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_pair_of_lanes_is_filtered_shared_and_taken_along(browser: Browser, full: Built, language: str) -> None:
+    watched = Watched(browser, 390, "light", full.site.as_uri())
+    page = watched.page
+    page.goto(address(full, "compare/2.5-to-2.15", language))
+    shown = page.locator(".rk-compare tbody tr:visible")
+    every, first = page.locator(".rk-compare tbody tr").count(), shown.count()
+    assert 0 < first < every
+    page.locator(".rk-switch input").check()
+    assert shown.count() == every
+    page.locator(".rk-filters select").nth(0).select_option("4")
+    assert "more=1" in page.url
+    assert "section=4" in page.url
+    fourth = shown.count()
+    assert 0 < fourth < every
+    page.reload()
+    assert shown.count() == fourth
+    # The name of a row stays in sight while the figures scroll by.
+    page.locator(".rk-scroll:has(.rk-compare)").evaluate("one => { one.scrollLeft = 900; }")
+    name = shown.first.locator("th").bounding_box()
+    assert name
+    assert 0 <= name["x"] < 40
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    with page.expect_download() as waited:
+        page.get_by_role("button", name="CSV").click()
+    rows = list(csv.reader(io.StringIO(Path(waited.value.path()).read_text(encoding="utf-8-sig"))))
+    assert waited.value.suggested_filename == "2.5-to-2.15-nvidia-h200.csv"
+    assert len(rows) == fourth + 1
+    assert {len(row) for row in rows} == {len(rows[0])}
+    with page.expect_download() as waited:
+        page.get_by_role("button", name="Markdown").click()
+    text = Path(waited.value.path()).read_text(encoding="utf-8")
+    assert len(text.splitlines()) == fourth + 2
+    page.close()
+    assert not watched.troubles
+
+
+def test_without_scripts_a_pair_of_lanes_is_whole(browser: Browser, full: Built) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 900})
+    page = context.new_page()
+    page.goto(address(full, "compare/2.5-to-2.15", "en"))
+    rows = page.locator(".rk-compare tbody tr")
+    assert page.locator(".rk-compare tbody tr:visible").count() == rows.count() > 50
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()
 
 
 def test_searching_the_ledger_is_not_searching_the_site(browser: Browser, full: Built) -> None:
