@@ -21,6 +21,7 @@ from reportkit.site.markup import Html, element, escape, fill, join, link, prose
 from reportkit.site.naming import listed
 from reportkit.site.pages import Page, head
 from reportkit.site.tables import Cell, Column, Filter
+from reportkit.site.texts import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,6 +35,8 @@ _TOLD = 3
 """Workloads that the summary names at most."""
 _OF_HOSTS = ("anchors-differ", "no-anchors", "different-environments")
 """Reasons that are about where both lanes ran: measured again on one host, they go away."""
+_PROCESS = "process"
+"""The axis that tells replicates apart."""
 _READING: tuple[Side, ...] = ("eager", "compiled")
 
 
@@ -108,14 +111,16 @@ class _PairPage:
                 all=all_[side],
             )
             for side, changed in ((side, list(_changed(one.rows, side))) for side in _READING)
+            if all_[side]
         ]
         details = {"one": one.baseline, "other": one.candidate, "machine": one.machine}
         changes = self._changes(one)
         said = self.texts.labels["compare.summary" if changes else "compare.summary-same"]
         sentence = fill(said, **details, each=listed(self.texts, counted, "semicolon"))
+        marks = place_marks_of(self.edition, self.texts, one)
         return join(
             [
-                element("p", sentence, class_="rk-answer" if large else None),
+                element("p", sentence, escape(" "), marks, class_="rk-answer" if large else None),
                 *([element("ul", *(element("li", escape(change)) for change in changes))] if changes else []),
             ]
         )
@@ -141,9 +146,16 @@ class _PairPage:
         return self.texts(f"what.{side}", what=self.texts(key, **details))
 
     def _workload(self, row: Row) -> str:
-        """Return what a case is of: its axes but for the process that it is a replicate of."""
-        axes = {axis: value for axis, value in self._plan[row.case].axes.items() if axis != "process"}
-        return cases.words(self.texts, axes) or row.case
+        """Return what a case is of: its axes but for its process, and its experiment where those do not tell it."""
+        case = self._plan[row.case]
+        words = self._but_process(case)
+        alike = {other.experiment for other in self._plan.values() if self._but_process(other) == words}
+        if len(alike) > 1:
+            words = self.texts("list.aside", first=words, second=self.texts.name("experiment", case.experiment))
+        return words
+
+    def _but_process(self, case: Case) -> str:
+        return cases.words(self.texts, {axis: value for axis, value in case.axes.items() if axis != _PROCESS})
 
     # -- what stands in the way
 
@@ -162,7 +174,7 @@ class _PairPage:
         if self.comparisons:
             told = [self.texts("compare.none-counts")]
         missing = [lane for lane, found in measured.items() if not found] or list(measured)
-        between = "" if self.texts.language == "zh" else " "
+        between = " " if self.texts.language == LANGUAGES[0] else ""  # Chinese full stops bring their own.
         return [
             element("p", prose(between.join([self.texts("compare.nothing"), *told])), class_="rk-none", role="note"),
             element("p", prose(self.texts("compare.to-fill"))),
@@ -181,7 +193,7 @@ class _PairPage:
         if not failed:
             return []
         said = self.texts("compare.hosts-all" if len(failed) == len(timed) else "compare.hosts", count=len(failed))
-        between = "" if self.texts.language == "zh" else " "
+        between = " " if self.texts.language == LANGUAGES[0] else ""  # Chinese full stops bring their own.
         return [
             element(
                 "p",

@@ -210,7 +210,7 @@ def test_a_summary_says_in_words_what_changed() -> None:
         "compiled is faster in 1 and slower in 1 of 3 cases. The largest changes:"
     ) in shown
     assert re.search(r"MLP, default precision: eager 1\.6\dx slower, compiled 1\.6\dx slower", shown)
-    assert re.search(r"ResNet-50, default precision: compiled 1\.1\dx faster", shown)
+    assert re.search(r"ResNet-50, default precision \(section 4's settings\): compiled 1\.1\dx faster", shown)
     assert "eager" not in words(re.findall(r"<li>ResNet.*?</li>", pages(example())[PAIR])[0])
 
 
