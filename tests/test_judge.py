@@ -532,8 +532,11 @@ def test_objects_are_json_with_the_promised_keys() -> None:
     verdicts = judge.judge(ARTICLE, filed(run_files()), LANES, DIGESTS, QUICK)
     objects = json.loads(json.dumps(judge.as_objects(verdicts)))
     assert len(objects) == len(verdicts)
-    keys = {"id", "section", "lane", "machine", "scale", "verdict", "reason", "interval", "bound", "files"}
+    keys = {"id", "section", "lane", "machine", "scale", "verdict", "reason", "interval", "bound", "parts", "files"}
     assert all(set(one) == keys for one in objects)
+    parts = {"label", "setting", "verdict", "reason", "interval", "holds", "files"}
+    assert all(set(part) == parts for one in objects for part in one["parts"])
+    assert all({file for part in one["parts"] for file in part["files"]} <= set(one["files"]) for one in objects)
     sentences = {code: code + "".join(f" {{{detail}}}" for detail in details) for code, details in REASONS.items()}
     worded = judge.as_objects(verdicts, sentences)
     assert worded[0]["reason"]["sentence"] == "lane-never-measured 2.4"

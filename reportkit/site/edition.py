@@ -6,13 +6,13 @@ Pages ask this for rows and never look at the disk or judge for themselves.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from reportkit import lanes, records
 from reportkit.claims import SETTING_AXIS, Each, Speedup
-from reportkit.digest import digests
-from reportkit.judge import Criteria, judge, observe
+from reportkit.digest import codes, digests
+from reportkit.judge import Criteria, judge, observe, unused
 from reportkit.plan import load_article, sift
 from reportkit.site.texts import Texts, load_texts
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from reportkit.claims import Claim
-    from reportkit.judge import Interval, Observation, Part, Verdict
+    from reportkit.digest import Code
+    from reportkit.judge import Interval, Observation, Part, Unused, Verdict
     from reportkit.plan import Article
     from reportkit.records import Damaged, Stored
 
@@ -87,6 +88,8 @@ class Edition:
     observations: tuple[Observation, ...]
     criteria: Criteria
     texts: Mapping[str, Texts]
+    unused: Mapping[str, Unused] = field(default_factory=dict)
+    """Why a file does not speak for its case, lane and machine, by path."""
 
     @functools.cached_property
     def by_path(self) -> Mapping[str, Stored]:
@@ -121,6 +124,31 @@ class Edition:
         Of the lane that the claim speaks of, else of the article's.
         """
         return (self.of(claim, self.claims[claim].lane or self.article.lane) or self.of(claim))[0]
+
+    @functools.cached_property
+    def code(self) -> Mapping[str, tuple[Code, ...]]:
+        """The source of what a claim's cases run, by the claim's id."""
+        return codes(self.article, {claim.id: self.article.needs(claim) for claim in self.article.claims})
+
+    def behind(self, claim: str) -> tuple[Stored, ...]:
+        """Return the files behind every verdict on a claim, in the order of verdicts."""
+        paths = dict.fromkeys(
+            path
+            for verdict in self.of(claim)
+            for path in (*verdict.files, *(path for part in verdict.parts for path in part.files))
+        )
+        return tuple(self.by_path[path] for path in paths if path in self.by_path)
+
+    def history(self, claim: str) -> tuple[tuple[Stored, Unused], ...]:
+        """Return the other files of a claim's cases, the newest first, and why no verdict on it rests on them."""
+        cases = {case.name for case in self.article.needs(self.claims[claim])}
+        used = {stored.path for stored in self.behind(claim)}
+        found = [
+            (stored, self.unused[stored.path])
+            for stored in self.stored
+            if stored.file.case in cases and stored.path in self.unused and stored.path not in used
+        ]
+        return tuple(sorted(found, key=lambda one: (one[0].file.provenance.started, one[0].path), reverse=True))
 
     def counts(self, verdict: Verdict) -> bool:
         """Return whether a verdict is in the tally: full scale, on one of the article's own machines."""
@@ -230,4 +258,5 @@ def load_edition(project: Path) -> Edition:
         observations=observe(article, stored, digest_now, criteria),
         criteria=criteria,
         texts=texts,
+        unused=unused(article, stored, digest_now),
     )
