@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 RAW = "data"
 """Folder below the site's root with a copy of every case file, shared by the languages."""
 
+_DIGITS = 6
 _RATINGS = {"supported": 3, "inconclusive": 2, "refuted": 1}
 """On a scale from 1 to 3: schema.org wants a number beside the word."""
 
@@ -98,7 +99,6 @@ def as_review(edition: Edition, texts: Texts, claim: Claim, site: str, above: st
     verdict = edition.headline(claim.id)
     text = texts.claims[claim.id]
     said = unmarked(lines.sentence(texts, claim, verdict, checked=claim in edition.article.checked))
-    why = unmarked(lines.why(texts, claim, verdict))
     files = [edition.by_path[one] for one in verdict.files if one in edition.by_path]
     review: dict[str, Any] = {
         "@context": "https://schema.org",
@@ -112,7 +112,8 @@ def as_review(edition: Edition, texts: Texts, claim: Claim, site: str, above: st
             "appearance": {"@type": "Article", "name": plain(text.source)},
         },
         "author": {"@type": "Organization", "name": site},
-        "reviewBody": f"{said} {why}",
+        "headline": said,
+        "reviewBody": unmarked(lines.why(texts, claim, verdict)),
         "subjectOf": {
             "@type": "DataDownload",
             "encodingFormat": "application/json",
@@ -138,7 +139,12 @@ def as_review(edition: Edition, texts: Texts, claim: Claim, site: str, above: st
             # As numbers too, for who would rather not read them out of a sentence.
             about = {"minValue": interval.low, "value": interval.centre, "maxValue": interval.high}
             review["about"] = [
-                {"@type": "PropertyValue", "name": texts("ledger.value"), **about, "unitText": interval.unit},
-                {"@type": "PropertyValue", "name": texts("ledger.bound"), **bound, "unitText": interval.unit},
+                {
+                    "@type": "PropertyValue",
+                    "name": texts(f"ledger.{key}"),
+                    "unitText": interval.unit,
+                    **{name: float(f"{value:.{_DIGITS}g}") for name, value in values.items()},
+                }
+                for key, values in (("value", about), ("bound", bound))
             ]
     return review
