@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from reportkit.plan import PlanError, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from reportkit.plan import Article, Case, Experiment
 
@@ -63,26 +63,47 @@ def digests(article: Article) -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """A function, a class or another thing that a case reaches, as it stands in the source."""
+
+    name: str
+    path: str
+    """Of its source, relative to the folder that holds the article's package, with forward slashes."""
+    line: int
+    """Of its first line, a decorator's where it has any."""
+    text: str
+    root: bool
+    """Whether it is where a case starts: `prepare`, or the workload that the case names."""
+
+
+def codes(article: Article, cases: Mapping[str, Iterable[Case]]) -> dict[str, tuple[Code, ...]]:
+    """Return what some cases run, from their source: that which their digests are of, but for imports.
+
+    Several groups of cases by a name each, so that each source is parsed once. `prepare` and the workloads come
+    first, then what they reach in the order of the sources; each once.
+
+    Raises:
+        PlanError: as `digest`.
+    """
+    sources = _Sources()
+    return {name: _codes(article, group, sources) for name, group in cases.items()}
+
+
+def _codes(article: Article, cases: Iterable[Case], sources: _Sources) -> tuple[Code, ...]:
+    roots: dict[tuple[str, str], None] = {}
+    reached: set[tuple[str, str]] = set()
+    for case in cases:
+        experiment = article.experiment(case.experiment)
+        roots |= dict.fromkeys(_roots(experiment, case, sources))
+        reached |= _reached(experiment, case, sources).keys()
+    first = {(one.path, one.line): one for place in roots for one in sources.code(*place, root=True)}
+    rest = {(one.path, one.line): one for place in sorted(reached) for one in sources.code(*place)}
+    return (*first.values(), *(rest[place] for place in sorted(rest.keys() - first.keys())))
+
+
 def _of(experiment: Experiment, case: Case, sources: _Sources) -> str:
-    module, name = experiment.prepare.__module__, experiment.prepare.__qualname__
-    package = module.rpartition(".")[0]
-    home = f"{package}.{WORKLOADS}" if package else WORKLOADS
-    if name not in sources.module(module).bindings:
-        message = f"experiment {experiment.id!r}: prepare must be a function of its module, not {name!r}"
-        raise PlanError(message)
-    workloads = sources.module(home)
-    if case.workload not in workloads.bindings:
-        message = f"case {case.name!r}: {unknown(f'function of {home}', case.workload, workloads.bindings)}"
-        raise PlanError(message)
-    reached: dict[tuple[str, str], list[str]] = {}
-    pending = [(module, name), (home, case.workload)]
-    while pending:
-        place = pending.pop()
-        if place in reached:
-            continue
-        reached[place] = sources.dumps(*place)
-        # A computed name can only be the case's workload, and that is a root.
-        pending += [mentioned for mentioned in sources.mentions(*place) if mentioned[1]]
+    reached = _reached(experiment, case, sources)
     runs = {
         "kind": experiment.kind,
         "axes": dict(case.axes),
@@ -99,12 +120,42 @@ def _of(experiment: Experiment, case: Case, sources: _Sources) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:LENGTH]
 
 
+def _roots(experiment: Experiment, case: Case, sources: _Sources) -> list[tuple[str, str]]:
+    module, name = experiment.prepare.__module__, experiment.prepare.__qualname__
+    package = module.rpartition(".")[0]
+    home = f"{package}.{WORKLOADS}" if package else WORKLOADS
+    if name not in sources.module(module).bindings:
+        message = f"experiment {experiment.id!r}: prepare must be a function of its module, not {name!r}"
+        raise PlanError(message)
+    workloads = sources.module(home)
+    if case.workload not in workloads.bindings:
+        message = f"case {case.name!r}: {unknown(f'function of {home}', case.workload, workloads.bindings)}"
+        raise PlanError(message)
+    return [(module, name), (home, case.workload)]
+
+
+def _reached(experiment: Experiment, case: Case, sources: _Sources) -> dict[tuple[str, str], list[str]]:
+    """Return the code behind every name that a case reaches, by module and name."""
+    reached: dict[tuple[str, str], list[str]] = {}
+    pending = _roots(experiment, case, sources)
+    while pending:
+        place = pending.pop()
+        if place in reached:
+            continue
+        reached[place] = sources.dumps(*place)
+        # A computed name can only be the case's workload, and that is a root.
+        pending += [mentioned for mentioned in sources.mentions(*place) if mentioned[1]]
+    return reached
+
+
 @dataclass(slots=True)
 class _Module:
     """A parsed source: the statements that bind each of its names, and dumps of those that bind none."""
 
     name: str
     package: str
+    path: Path
+    text: str
     bindings: dict[str, list[ast.stmt]] = field(default_factory=dict)
     effects: list[str] = field(default_factory=list)
     loose: list[ast.stmt] = field(default_factory=list)
@@ -125,12 +176,14 @@ class _Sources:
                 message = f"the code of {name} was not found; digests are of source files"
                 raise PlanError(message)
             try:
-                tree = ast.parse(path.read_bytes(), filename=str(path))
+                source = path.read_bytes()
+                tree = ast.parse(source, filename=str(path))
             except (OSError, SyntaxError, ValueError) as error:
                 message = f"{path.name} can't be read as Python: {error}"
                 raise PlanError(message) from error
             package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-            self._modules[name] = module = _Module(name, package)
+            text = source.decode(errors="replace")  # Only shown; what is hashed is the tree.
+            self._modules[name] = module = _Module(name, package, path, text)
             for statement in tree.body:
                 names = list(_bound(statement))
                 for bound in names:
@@ -139,6 +192,18 @@ class _Sources:
                     module.effects.append(_dump(statement))
                     module.loose.append(statement)
         return self._modules[name]
+
+    def code(self, name: str, binding: str, *, root: bool = False) -> Iterator[Code]:
+        """Return what binds a name, as it stands in the source; an import, or a module as a whole, is left out."""
+        module = self.module(name)
+        above = name.count(".") + (module.path.name == "__init__.py")
+        for statement in module.bindings.get(binding, []):
+            if not _no_code(statement):
+                decorators = [one.lineno for one in getattr(statement, "decorator_list", ())]
+                first = min([statement.lineno, *decorators])
+                lines = module.text.splitlines()[first - 1 : statement.end_lineno]
+                shown = module.path.relative_to(module.path.parents[above]).as_posix()
+                yield Code(name=binding, path=shown, line=first, text="\n".join(lines), root=root)
 
     def dumps(self, name: str, binding: str) -> list[str]:
         """Return the code behind a name, as text; of an import, only what it gives that name."""
@@ -259,6 +324,14 @@ def _path(name: str) -> Path | None:
         return next((path for path in candidates if path.is_file()), None)
     spec = importlib.util.find_spec(name)
     return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+def _no_code(statement: ast.stmt) -> bool:
+    """Whether a statement only imports, or is there for type checkers only."""
+    match statement:
+        case ast.Import() | ast.ImportFrom() | ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            return True
+    return False
 
 
 def _imports(statement: ast.Import | ast.ImportFrom, package: str) -> dict[str, tuple[str, str]]:

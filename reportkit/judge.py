@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -62,6 +62,9 @@ if TYPE_CHECKING:
     from reportkit.records import CaseFile, Environment, Scale, Stored, Unit
 
 Outcome = Literal["supported", "refuted", "inconclusive", "not-measured", "not-testable", "shown"]
+Unused = Literal["protocol", "digest", "dirty", "unavailable", "failed", "older-build", "superseded", "overruled"]
+"""Why a file does not speak for its case: it can't count; or it is of an older nightly, older than another file that
+counts, or at smoke scale where there is one at full scale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,8 +287,19 @@ def observe(
     return tuple(observations)
 
 
+def unused(article: Article, stored: Sequence[Stored], digests: Mapping[str, str]) -> dict[str, Unused]:
+    """Return the path of each file that does not speak for its case, lane and machine, and why it does not.
+
+    Where none of a case counts, the newest speaks for it, and is not among them.
+    """
+    return Bench(article, stored, digests, Criteria()).unused()
+
+
 def as_objects(verdicts: Iterable[Verdict], sentences: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-    """Return verdicts as `verdicts --json` prints them; `sentences` by reason code adds the reason in words."""
+    """Return verdicts as `verdicts --json` prints them; `sentences` by reason code adds the reason in words.
+
+    `parts` are a verdict's settings, workloads or lanes, each with what it says by itself.
+    """
     objects = []
     for verdict in verdicts:
         reason: dict[str, Any] = {"code": verdict.reason.code, "details": dict(verdict.reason.details)}
@@ -302,10 +316,23 @@ def as_objects(verdicts: Iterable[Verdict], sentences: Mapping[str, str] | None 
                 "reason": reason,
                 "interval": None if verdict.interval is None else asdict(verdict.interval),
                 "bound": asdict(verdict.bound),
+                "parts": [_part_object(part) for part in verdict.parts],
                 "files": list(verdict.files),
             }
         )
     return objects
+
+
+def _part_object(part: Part) -> dict[str, Any]:
+    return {
+        "label": part.label or None,
+        "setting": part.setting,
+        "verdict": part.outcome,
+        "reason": {"code": part.reason.code, "details": dict(part.reason.details)},
+        "interval": None if part.interval is None else asdict(part.interval),
+        "holds": part.holds,
+        "files": list(part.files),
+    }
 
 
 def as_table(verdicts: Iterable[Verdict]) -> str:
@@ -416,15 +443,35 @@ class Bench:
     def find(self, machine: str, lane: str, case: Case, scale: Scale) -> Found:
         """Return the newest file that counts, or the newest of all with what keeps it from counting."""
         files = self._files.get((machine, lane, case.name, scale), [])
-        if lane == NIGHTLY:
-            build = self._builds.get((machine, scale))
-            files = [one for one in files if one.file.environment is None or one.file.environment.torch_git == build]
+        files = [one for one in files if not self._outdated(one.file)]
         counting = [one for one in files if self._problem(one.file) is None]
         if counting:
             return Found(case=case, lane=lane, stored=counting[-1], problem=None)
         if files:
             return Found(case=case, lane=lane, stored=files[-1], problem=self._problem(files[-1].file))
         return Found(case=case, lane=lane, stored=None, problem=None)
+
+    def unused(self) -> dict[str, Unused]:
+        """Return why each file that does not speak for its case, lane and machine does not, by path."""
+        cases = {case.name: case for experiment in self.article.experiments for case in experiment.cases}
+        found: dict[str, Unused] = {}
+        for (machine, lane, name, scale), files in self._files.items():
+            if name not in cases:
+                continue
+            spoken = self.find(machine, lane, cases[name], scale).stored
+            overruled = self.scale(machine, [(lane, name)]) != scale
+            for one in files:
+                problem = self._problem(one.file)
+                if problem is not None and one != spoken:
+                    code = str(problem.details["differs"]) if problem.code == "stale" else problem.code
+                    found[one.path] = cast("Unused", code)
+                elif self._outdated(one.file):
+                    found[one.path] = "older-build"
+                elif one != spoken:
+                    found[one.path] = "superseded"
+                elif overruled:
+                    found[one.path] = "overruled"
+        return found
 
     def speedup(self, stored: Stored) -> Draws:
         """Return the steady-state speedup of one file."""
@@ -500,6 +547,12 @@ class Bench:
         if file.status != "complete":
             return Reason(code="failed", details={**details, "status": file.status, "message": file.reason or ""})
         return None
+
+    def _outdated(self, file: CaseFile) -> bool:
+        """Whether a file is of another nightly than the newest that counts on its machine."""
+        if file.lane != NIGHTLY or file.environment is None:
+            return False
+        return file.environment.torch_git != self._builds.get((file.machine, file.scale))
 
     def _newest_builds(self) -> dict[tuple[str, Scale], str]:
         """Return the git hash of the newest nightly on each machine and scale: that of the newest file that counts.

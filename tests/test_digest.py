@@ -350,3 +350,28 @@ def test_digests_are_equal_on_every_python() -> None:
         compared += 1
     if not compared:
         pytest.skip(f"only Python {sys.version.split()[0]} was found; nothing to compare with")
+
+
+def test_code_is_the_source_that_digests_are_of(sample: Sample, take: Callable[[Sample], dict[str, str]]) -> None:
+    take(sample)
+    article: Article = importlib.import_module("sample").ARTICLE
+    cases = {case.workload: case for case in article.experiments[0].cases}
+    found = digest.codes(article, {name: [case] for name, case in cases.items()} | {"both": cases.values()})
+    named = {name: [one.name for one in its] for name, its in found.items()}
+
+    # What cases start from is first; of the rest, neither imports nor what nobody reaches.
+    assert named["small"] == ["prepare", "small", "TOLERANCE", "LIMIT", "clean", "SEED", "SIZES", "seeded", "double"]
+    assert named["large"] == ["prepare", "large", "TOLERANCE", "LIMIT", "clean", "Tall", "double"]
+    assert named["both"][:3] == ["prepare", "small", "large"]
+    assert set(named["both"]) == {*named["small"], *named["large"]}
+    assert [one.root for one in found["small"]] == [True, True] + [False] * 7
+    for one in found["both"]:
+        lines = sample[one.path.removeprefix("sample/")].splitlines()
+        assert lines[one.line - 1 : one.line - 1 + one.text.count("\n") + 1] == one.text.splitlines()
+
+
+def test_code_begins_with_its_decorators(sample: Sample, take: Callable[[Sample], dict[str, str]]) -> None:
+    take(sample | {"shared.py": sample["shared.py"].replace("def clean", "@staticmethod\ndef clean")})
+    article: Article = importlib.import_module("sample").ARTICLE
+    [code] = [one for one in digest.codes(article, {"": article.experiments[0].cases})[""] if one.name == "clean"]
+    assert code.text.startswith("@staticmethod\ndef clean")

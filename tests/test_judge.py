@@ -528,12 +528,58 @@ def test_observations_are_the_current_file_of_each_case() -> None:
     assert stale.speedup is not None
 
 
+def test_a_file_that_does_not_speak_for_its_case_says_why() -> None:
+    name = "table.resnet50-d-cold-1"
+    runs: dict[str, dict[str, Any]] = {
+        "protocol": {"protocol": records.PROTOCOL - 1},
+        "digest": {"digest": "0" * 16},
+        "dirty": {"dirty": True},
+        "unavailable": {"status": "unavailable"},
+        "failed": {"status": "out-of-memory"},
+        "superseded": {},
+        "overruled": {"scale": "smoke"},
+    }
+    files = [
+        case_file(name, **{"digest": DIGESTS[name], "run": f"run-{why}", "started": f"2026-11-0{day}T00:00:00Z"} | wish)
+        for day, (why, wish) in enumerate(runs.items(), 1)
+    ]
+    current = case_file(name, digest=DIGESTS[name], run="current", started="2026-11-20T00:00:00Z")
+    found = judge.unused(ARTICLE, filed([*files, current]), DIGESTS)
+    assert {path.partition("--run-")[2].removesuffix(".json"): why for path, why in found.items()} == {
+        why: why for why in runs
+    }
+    # Where none counts, the newest speaks; every other one still says what is wrong with it.
+    stale = [one for one in files if one.run in {"run-protocol", "run-digest"}]
+    assert list(judge.unused(ARTICLE, filed(stale), DIGESTS).values()) == ["protocol"]
+
+
+def test_a_file_of_an_older_nightly_does_not_speak() -> None:
+    name = "table.resnet50-d-cold-1"
+    files = [
+        case_file(
+            name,
+            digest=DIGESTS[name],
+            lane="nightly",
+            run=f"run-{day}",
+            started=f"2026-11-0{day}T00:00:00Z",
+            environment=environment(torch_git=f"{day}" * 40),
+        )
+        for day in (1, 2)
+    ]
+    [(path, why)] = judge.unused(ARTICLE, filed(files), DIGESTS).items()
+    assert path.endswith("--run-1.json")
+    assert why == "older-build"
+
+
 def test_objects_are_json_with_the_promised_keys() -> None:
     verdicts = judge.judge(ARTICLE, filed(run_files()), LANES, DIGESTS, QUICK)
     objects = json.loads(json.dumps(judge.as_objects(verdicts)))
     assert len(objects) == len(verdicts)
-    keys = {"id", "section", "lane", "machine", "scale", "verdict", "reason", "interval", "bound", "files"}
+    keys = {"id", "section", "lane", "machine", "scale", "verdict", "reason", "interval", "bound", "parts", "files"}
     assert all(set(one) == keys for one in objects)
+    parts = {"label", "setting", "verdict", "reason", "interval", "holds", "files"}
+    assert all(set(part) == parts for one in objects for part in one["parts"])
+    assert all({file for part in one["parts"] for file in part["files"]} <= set(one["files"]) for one in objects)
     sentences = {code: code + "".join(f" {{{detail}}}" for detail in details) for code, details in REASONS.items()}
     worded = judge.as_objects(verdicts, sentences)
     assert worded[0]["reason"]["sentence"] == "lane-never-measured 2.4"

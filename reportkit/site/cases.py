@@ -11,8 +11,8 @@ from reportkit.compare import allocated, captured
 from reportkit.judge import Reason, exact
 from reportkit.quantity import format_quantity
 from reportkit.site import lines, naming, tables
+from reportkit.site.claimreview import RAW
 from reportkit.site.markup import Html, element, escape, join, relative
-from reportkit.site.pages import RAW
 from reportkit.site.tables import Cell, Column
 
 if TYPE_CHECKING:

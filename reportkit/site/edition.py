@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from reportkit import lanes, records
 from reportkit.claims import SETTING_AXIS, Each, Speedup
 from reportkit.compare import compare_pairs
-from reportkit.digest import digests
-from reportkit.judge import Criteria, judge, observe
+from reportkit.digest import codes, digests
+from reportkit.judge import Criteria, judge, observe, unused
 from reportkit.plan import load_article, sift
 from reportkit.site.texts import Texts, load_texts
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from reportkit.claims import Claim
     from reportkit.compare import Comparison
-    from reportkit.judge import Interval, Observation, Part, Verdict
+    from reportkit.digest import Code
+    from reportkit.judge import Interval, Observation, Part, Unused, Verdict
     from reportkit.plan import Article
     from reportkit.records import Damaged, Stored
 
@@ -92,6 +93,8 @@ class Edition:
     texts: Mapping[str, Texts]
     digests: Mapping[str, str] = field(default_factory=dict)
     """The digest of each case's code now, by the case's name."""
+    unused: Mapping[str, Unused] = field(default_factory=dict)
+    """Why a file does not speak for its case, lane and machine, by path."""
 
     @functools.cached_property
     def by_path(self) -> Mapping[str, Stored]:
@@ -132,6 +135,31 @@ class Edition:
         Of the lane that the claim speaks of, else of the article's.
         """
         return (self.of(claim, self.claims[claim].lane or self.article.lane) or self.of(claim))[0]
+
+    @functools.cached_property
+    def code(self) -> Mapping[str, tuple[Code, ...]]:
+        """The source of what a claim's cases run, by the claim's id."""
+        return codes(self.article, {claim.id: self.article.needs(claim) for claim in self.article.claims})
+
+    def behind(self, claim: str) -> tuple[Stored, ...]:
+        """Return the files behind every verdict on a claim, in the order of verdicts."""
+        paths = dict.fromkeys(
+            path
+            for verdict in self.of(claim)
+            for path in (*verdict.files, *(path for part in verdict.parts for path in part.files))
+        )
+        return tuple(self.by_path[path] for path in paths if path in self.by_path)
+
+    def history(self, claim: str) -> tuple[tuple[Stored, Unused], ...]:
+        """Return the other files of a claim's cases, the newest first, and why no verdict on it rests on them."""
+        cases = {case.name for case in self.article.needs(self.claims[claim])}
+        used = {stored.path for stored in self.behind(claim)}
+        found = [
+            (stored, self.unused[stored.path])
+            for stored in self.stored
+            if stored.file.case in cases and stored.path in self.unused and stored.path not in used
+        ]
+        return tuple(sorted(found, key=lambda one: (one[0].file.provenance.started, one[0].path), reverse=True))
 
     def counts(self, verdict: Verdict) -> bool:
         """Return whether a verdict is in the tally: full scale, on one of the article's own machines."""
@@ -242,4 +270,5 @@ def load_edition(project: Path) -> Edition:
         criteria=criteria,
         texts=texts,
         digests=digest_now,
+        unused=unused(article, stored, digest_now),
     )

@@ -16,11 +16,12 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 from reportkit.plan import PlanError
-from reportkit.site import charts, comparisons, lanes, machines, pages
+from reportkit.site import charts, comparisons, lanes, machines
+from reportkit.site.claimreview import RAW
 from reportkit.site.edition import Edition, load_edition
 from reportkit.site.fragments import Fragments
 from reportkit.site.markup import relative
-from reportkit.site.pages import RAW
+from reportkit.site.pages import generated, objects
 from reportkit.site.texts import LANGUAGES, Texts
 
 if TYPE_CHECKING:
@@ -40,11 +41,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages and, for the language at the root, what all languages share."""
     edition, texts = _read(config)
     above = "" if texts.language == LANGUAGES[0] else "../"
-    for source in (pages, lanes, comparisons, machines):
-        for page in source.generated(edition, texts, above):
-            files.append(File.generated(config, page.path, content=page.text))
+    pages = generated(edition, texts, above, config.site_name)
+    for source in (lanes, comparisons, machines):
+        pages += source.generated(edition, texts, above)
+    for page in pages:
+        files.append(File.generated(config, page.path, content=page.text))
     if not above:
         files.append(File.generated(config, VEGA, content=charts.bundle()))
+        for one in objects(edition):
+            files.append(File.generated(config, one.path, content=one.text))
         for stored in edition.stored:
             raw = edition.project / stored.path
             files.append(File.generated(config, f"{RAW}/{stored.path}", abs_src_path=os.fspath(raw)))

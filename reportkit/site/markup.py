@@ -7,10 +7,16 @@ that HTML, Markdown or Jinja could read as anything but itself.
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 import unicodedata
+from html import unescape
 from typing import NewType
+
+from pygments import lex
+from pygments.lexers.python import PythonLexer
+from pygments.token import Token
 
 Html = NewType("Html", str)
 
@@ -21,6 +27,16 @@ LONGEST = 2000
 # Hidden and direction-changing characters, with which a text can look like another one.
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _SAFE_IN_QUOTES = frozenset("/:;()%#=+-_")
+_COLOURED = (
+    (Token.Keyword, "k"),
+    (Token.Operator.Word, "k"),
+    (Token.Literal.String, "s"),
+    (Token.Literal.Number, "m"),
+    (Token.Comment, "c"),
+    (Token.Name.Function, "nf"),
+    (Token.Name.Class, "nc"),
+)
+"""Kinds of tokens, and the theme's classes for them."""
 _VOID = frozenset({"br", "img", "circle", "line", "rect", "link", "meta"})
 
 
@@ -73,6 +89,23 @@ def put(text: str, **details: Html) -> Html:
 def plain(text: str) -> str:
     """Return a sentence of our own without the marks of code, for titles and text alternatives."""
     return text.replace("`", "")
+
+
+def unmarked(html: Html) -> str:
+    """Return what HTML of ours says, as plain text on one line."""
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", "", html))).strip()
+
+
+@functools.cache
+def python(source: str) -> Html:
+    """Return Python source as a highlighted block: keywords, texts, numbers, comments and what is defined."""
+    spans = []
+    for kind, text in lex(source, PythonLexer(stripnl=False, ensurenl=False)):
+        # The theme gives everything else the colour of plain code, and a page has thousands of tokens.
+        class_ = next((short for whole, short in _COLOURED if kind in whole), None)
+        shown = escape(text, len(text))
+        spans.append(element("span", shown, class_=class_) if class_ else shown)
+    return element("div", element("pre", element("code", *spans)), class_="highlight")
 
 
 def join(parts: list[Html] | tuple[Html, ...], between: str = "") -> Html:

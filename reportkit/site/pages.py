@@ -16,26 +16,28 @@ from reportkit.judge import Interval, does_not_work, resolved
 from reportkit.plan import RULER
 from reportkit.quantity import format_quantity, format_seconds, format_share
 from reportkit.records import Finding
-from reportkit.site import charts, lines, naming, tables
+from reportkit.site import charts, claimreview, lines, naming, tables
+from reportkit.site.claimreview import RAW
 from reportkit.site.fragments import FIRST_CALL, LOADING, Fragments
-from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, relative, scroll
+from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, python, relative, scroll
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from reportkit.claims import Claim
+    from reportkit.digest import Code
     from reportkit.judge import Verdict
     from reportkit.plan import Section
     from reportkit.records import CaseFile, Scalar, Stored, Unit
     from reportkit.site.edition import Edition
     from reportkit.site.texts import Texts
 
-RAW = "data"
-"""Folder below the site's root with a copy of every case file, shared by the languages."""
-
-
 _ERROR = re.compile(r"\w*(Error|Exception|Warning)\b")
 _SHORT = 200
+_COMMIT = 10
+_MOST_RUNS = 40
+"""Rows of other runs; all of them are in the claim's JSON."""
+_FEW_FILES = 2
 _FILE_FIGURES = ("claim.eager", "claim.compiled", "claim.speedup", "claim.first", "claim.loading")
 _PASSES = ("claim.launches", "claim.busy", "claim.allocated", "claim.reserved", "claim.energy")
 """What few files have: a column is there only where one does."""
@@ -56,16 +58,29 @@ class Page:
     text: str
 
 
-def generated(edition: Edition, texts: Texts, above: str) -> list[Page]:
-    """Return every generated page of a language; `above` leads from its root to the site's."""
+def generated(edition: Edition, texts: Texts, above: str, site: str) -> list[Page]:
+    """Return every generated page of a language; `above` leads from its root to the site's, which is called `site`."""
     return [
         Page(path="ledger.md", text=_ledger(edition, texts)),
         *(
-            Page(path=f"claims/{claim.id}.md", text=_ClaimPage(edition, texts, section, claim, above).text())
+            Page(path=f"claims/{claim.id}.md", text=_ClaimPage(edition, texts, section, claim, above, site).text())
             for section in edition.article.sections
             for claim in section.claims
         ),
     ]
+
+
+def objects(edition: Edition) -> list[Page]:
+    """Return the JSON beside each claim's page, the same for all languages, with paths below the site's root."""
+    return [
+        Page(path=claimreview.path(claim), text=_json(claimreview.as_object(edition, section, claim)))
+        for section in edition.article.sections
+        for claim in section.claims
+    ]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def head(title: str, heading: Html, hide: tuple[str, ...]) -> str:
@@ -223,6 +238,7 @@ class _ClaimPage:
     section: Section
     claim: Claim
     above: str
+    site: str
 
     @property
     def at(self) -> str:
@@ -254,8 +270,11 @@ class _ClaimPage:
             ("samples", self._samples(verdict)),
             ("evidence", self._evidence()),
             ("files", self._files()),
+            ("code", self._code()),
             ("environment", self._environments()),
             ("repeat", [self._repeat()] if self.claim.quantity.cases() else []),
+            ("history", self._history()),
+            (None, [self._for_machines()]),
         ]
         written = [head(statement, heading, ("navigation",))]
         for key, found in blocks:
@@ -607,13 +626,12 @@ class _ClaimPage:
             )
             if holds
         ]
-        raw = relative(self.at, f"{self.above}{RAW}/{stored.path}")
         return element(
             "tr",
             element("th", element("code", escape(file.case)), escape(" "), join(marks, " "), scope="row"),
             element("td", escape(file.provenance.started[:10]), class_="rk-nowrap"),
             *(element("td", figure or escape("\u2013"), class_="rk-number") for figure in figures),
-            element("td", element("a", escape("JSON"), href=raw), class_="rk-nowrap"),
+            element("td", element("a", escape("JSON"), href=self._raw(stored)), class_="rk-nowrap"),
         )
 
     def _broken(self, stored: Stored) -> Html:
@@ -708,26 +726,107 @@ class _ClaimPage:
             return self.texts("environment.not-compared")
         return str(lock["differs_from_lock"] or self.texts("environment.as-locked"))
 
+    def _code(self) -> list[Html]:
+        """Return the source of what the claim's cases run: what they start from each, the rest in one fold-out."""
+        found = self.edition.code[self.claim.id]
+        if not found:
+            return []
+        roots, rest = ([one for one in found if one.root is wanted] for wanted in (True, False))
+        folded = [
+            element("details", element("summary", *_named(one)), python(one.text), class_="rk-more") for one in roots
+        ]
+        if rest:
+            shown = [join([element("p", *_named(one), class_="rk-small"), python(one.text)]) for one in rest]
+            summary = element("summary", prose(self.texts("claim.code-rest", count=len(rest))))
+            folded.append(element("details", summary, *shown, class_="rk-more"))
+        lead = element("p", prose(self.texts("claim.code-lead")))
+        return [lead, element("div", *folded, data_search_exclude=True)]
+
     def _repeat(self) -> Html:
-        judged = self.claim.lane or self.edition.article.lane
-        needed = dict.fromkeys(where.lane or judged for where in self.claim.quantity.cases())
-        sessions = " ".join(f'"experiments({lane})"' for lane in needed)
-        command = f"nox -s {sessions} report -- {self.claim.id}"
         return join(
             [
                 element("p", prose(self.texts("claim.repeat-lead"))),
-                element("pre", element("code", escape(command)), class_="rk-command"),
+                element(
+                    "pre",
+                    element("code", escape(claimreview.repeat(self.edition, self.claim))),
+                    class_="rk-command",
+                ),
             ]
         )
 
-    def _all_files(self) -> list[Stored]:
-        """Return the files behind every verdict on the claim, in the order of verdicts."""
-        paths = dict.fromkeys(
-            path
-            for verdict in self.edition.of(self.claim.id)
-            for path in (*verdict.files, *(path for part in verdict.parts for path in part.files))
+    def _history(self) -> list[Html]:
+        """Return the other runs of the claim's cases, a row a run, and why they do not count here."""
+        runs: dict[tuple[object, ...], list[Stored]] = {}
+        for stored, why in self.edition.history(self.claim.id):
+            file = stored.file
+            runs.setdefault((file.run, file.lane, file.machine, file.scale, stored.local, why), []).append(stored)
+        if not runs:
+            return []
+        rows = [self._run(files, str(key[-1])) for key, files in list(runs.items())[:_MOST_RUNS]]
+        head = ("claim.date", "ledger.lane", "ledger.machine", "environment.commit", "claim.unused", "claim.raw")
+        older = len(runs) - len(rows)
+        return [
+            element("p", prose(self.texts("claim.history-lead"))),
+            element(
+                "details",
+                element("summary", prose(self.texts("claim.history-runs", count=len(runs)))),
+                self._table(head, rows, "rk-history"),
+                *([element("p", prose(self.texts("claim.history-older", count=older)))] if older else []),
+                class_="rk-more",
+                data_search_exclude=True,
+            ),
+        ]
+
+    def _run(self, files: list[Stored], why: str) -> Html:
+        """Return the row of some files of one run that have one reason not to be used."""
+        one = files[0]
+        marks = [
+            lines.flag(self.texts, name)
+            for name, holds in (("smoke", one.file.scale == "smoke"), ("local", one.local))
+            if holds
+        ]
+        links = [
+            element("a", element("code", escape(stored.file.case)), href=self._raw(stored))
+            for stored in sorted(files, key=lambda stored: stored.file.case)
+        ]
+        listed = join(links, " ")
+        if len(links) > _FEW_FILES:
+            summary = element("summary", prose(self.texts("claim.history-files", count=len(links))))
+            listed = element("details", summary, listed, class_="rk-more")
+        return element(
+            "tr",
+            element("td", escape(min(stored.file.provenance.started for stored in files)[:10]), class_="rk-nowrap"),
+            element("td", escape(one.file.lane)),
+            element("td", escape(one.file.machine), escape(" "), join(marks, " ")),
+            element("td", element("code", escape((one.file.provenance.commit or "\u2013")[:_COMMIT]))),
+            element("td", prose(self.texts(f"unused.{why}"))),
+            element("td", listed),
         )
-        return [self.edition.by_path[path] for path in paths if path in self.edition.by_path]
+
+    def _for_machines(self) -> Html:
+        """Return the link to the claim as JSON, and its review for search engines."""
+        own = relative(self.at, f"{self.above}{claimreview.path(self.claim)}")
+        above = relative(self.at, self.above or ".") + "/"
+        review = claimreview.as_review(self.edition, self.texts, self.claim, self.site, above)
+        return element(
+            "div",
+            element(
+                "p",
+                prose(self.texts("claim.for-machines")),
+                escape(" "),
+                element("a", escape(f"{self.claim.id}.json"), href=own),
+                class_="rk-small",
+            ),
+            element("script", charts.script_json(review), type="application/ld+json"),
+        )
+
+    def _raw(self, stored: Stored) -> str:
+        """Return the address of a case file from this page."""
+        return relative(self.at, f"{self.above}{RAW}/{stored.path}")
+
+    def _all_files(self) -> tuple[Stored, ...]:
+        """Return the files behind every verdict on the claim, in the order of verdicts."""
+        return self.edition.behind(self.claim.id)
 
     def _table(self, head: tuple[str, ...], rows: list[Html], class_: str) -> Html:
         return scroll(
@@ -738,6 +837,11 @@ class _ClaimPage:
                 class_=f"rk-table {class_}",
             )
         )
+
+
+def _named(one: Code) -> tuple[Html, ...]:
+    """Return what some code is called, and where it stands."""
+    return (element("code", escape(one.name)), escape(f" {one.path}:{one.line}"))
 
 
 def _column(texts: Texts, key: str) -> Html:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import subprocess
 import sys
@@ -137,6 +138,28 @@ def test_raw_files_are_two_clicks_away(full: Built) -> None:
         copied = (full.site / "zh" / "claims" / link).resolve()
         original = full.project / copied.relative_to(full.site.resolve() / "data")
         assert copied.read_bytes() == original.read_bytes()
+
+
+@pytest.mark.parametrize("which", ["full", "smoke", "empty", "attacked"])
+def test_every_claim_has_its_json_and_its_review(request: pytest.FixtureRequest, which: str) -> None:
+    built: Built = request.getfixturevalue(which)
+    for claim in ARTICLE.claims:
+        made = json.loads(built.page(f"claims/{claim.id}.json"))
+        folder = built.site / "claims"
+        for file in {path for verdict in made["verdicts"] for path in verdict["files"]}:
+            assert (folder / made["raw"] / file).is_file()
+        assert all((folder / page).is_file() for page in made["pages"].values())
+        for language in ("", "zh/"):
+            page = built.page(f"{language}claims/{claim.id}.html")
+            assert f'href="{"../../claims/" if language else ""}{claim.id}.json"' in page
+            [found] = re.findall(r'<script type="application/ld\+json">(.*?)</script>', page)
+            review = json.loads(found)
+            assert review["@type"] == "ClaimReview"
+            verdict = made["headline"]["verdict"]
+            assert ("reviewRating" in review) == (verdict in {"supported", "refuted", "inconclusive"})
+            here = built.site / language / "claims"
+            for file in (*review["isBasedOn"], review["subjectOf"]["contentUrl"], review["url"]):
+                assert (here / file).is_file()
 
 
 def test_a_claim_that_compares_lanes_is_repeated_in_both(empty: Built) -> None:

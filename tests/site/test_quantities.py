@@ -127,7 +127,7 @@ def words(markup: str) -> str:
 
 @functools.cache
 def written(language: str) -> dict[str, str]:
-    return {one.path: one.text for one in pages.generated(edition(), named(language), "../")}
+    return {one.path: one.text for one in pages.generated(edition(), named(language), "../", "a site")}
 
 
 def page(name: str, language: str = "en") -> str:

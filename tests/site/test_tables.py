@@ -109,7 +109,8 @@ def test_what_a_stranger_wrote_stays_text() -> None:
 
 def in_a_browser(test: Callable[..., None]) -> Callable[..., None]:
     """Mark a test of the script, on pages opened from disk."""
-    return pytest.mark.browser(pytest.mark.slow(test))
+    marked: Callable[..., None] = pytest.mark.browser(pytest.mark.slow(test))
+    return marked
 
 
 @in_a_browser
