@@ -437,3 +437,12 @@ def test_a_lock_can_be_installed_from_wheels(lane: str, python: str, tmp_path: P
     done = subprocess.run(command, text=True, capture_output=True, check=False)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_what_a_lane_is_made_from_and_pins_is_read_from_its_files() -> None:
+    for lane in lanes.lanes(ROOT):
+        wanted, pinned = lanes.asked(lane.id, ROOT), lanes.pinned(lane, ROOT)
+        assert {"torch", "torchvision", "numpy"} <= set(wanted)
+        assert pinned.get("torch") == lane.torch
+        assert set(pinned) >= (set(wanted) if lane.kind == "stable" else set(wanted) - {"torch", "torchvision"})
+        assert not any(mark in version for version in pinned.values() for mark in " ;\\")
