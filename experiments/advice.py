@@ -200,7 +200,7 @@ EXPERIMENTS = (
                 scales=("full",),
                 cost={"full": cost, "smoke": cost},
             )
-            for workload, precision, function, cost in (("trees", "d", "trees", 40), ("moe", "h", "mixture", 15))
+            for workload, precision, function, cost in (("trees", "d", "trees", 44), ("moe", "h", "mixture", 12))
         ),
         prepare=prepare_again,
     ),
