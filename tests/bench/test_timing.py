@@ -77,8 +77,8 @@ def test_a_control_goes_on_until_its_interval_is_half_as_wide(monkeypatch: pytes
     for within in (timing.USUAL, timing.CONTROL):
         sides = Machine(monkeypatch, noise=0.02).sides(0.01, 0.008)
         samples, _ = timing.steady_state(sides, HERE, lambda: 1, within)
-        times = [np.asarray(samples[name].samples) for name in ("eager_wall", "compiled_wall")]
-        widths[within] = speedup_draws(*times, 1000, 1).noise(0.95), len(times[0])
+        eager, compiled = (np.asarray(samples[name].samples) for name in ("eager_wall", "compiled_wall"))
+        widths[within] = speedup_draws(eager, compiled, 1000, 1).noise(0.95), len(eager)
     assert widths[timing.CONTROL][0] <= timing.CONTROL < widths[timing.USUAL][0] <= timing.USUAL
     assert widths[timing.CONTROL][1] > widths[timing.USUAL][1]
 
