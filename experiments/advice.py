@@ -169,7 +169,7 @@ EXPERIMENTS = (
                 experiment="dynamo-profiler",
                 axes={"workload": "gelu"},
                 workload="gelu_chain",
-                cost={"full": 10, "smoke": 5},
+                cost={"full": 3, "smoke": 5},
             ),
         ),
         prepare=prepare_profiler,

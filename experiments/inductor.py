@@ -200,9 +200,9 @@ EXPERIMENTS = (
                 cost={"full": cost, "smoke": 2},
             )
             for what, workload, cost in (
-                ("attention", "attention", 60),
+                ("attention", "attention", 20),
                 ("normalization", "layer_norm", 8),
-                ("matmul", "narrow_product", 40),
+                ("matmul", "narrow_product", 12),
             )
         ),
         prepare=prepare_autotune,

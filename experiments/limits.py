@@ -475,14 +475,14 @@ EXPERIMENTS = (
             _case("training", "resnet50", "d", 66, 90, scales=("full",)),
             _case("training", "bert", "a", 88, 40, passes=("memory",), scales=("full",)),
             _case("training", "bert", "d", 62, 40),
-            _case("training", "dcgan", "a", 40, 60, scales=("full",)),
+            _case("training", "dcgan", "a", 44, 60, scales=("full",)),
         ),
         prepare=prepare_training,
     ),
     Experiment(
         id="forward",
         kind="timing",
-        cases=(_case("forward", "bert", "a", 40, 35, scales=("full",)),),
+        cases=(_case("forward", "bert", "a", 46, 35, scales=("full",)),),
         prepare=prepare_forward,
     ),
     Experiment(

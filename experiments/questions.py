@@ -598,7 +598,7 @@ def prepare_amp_api(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
 def _of_one_mode(mode: str, process: str) -> Case:
     """Return a case of ResNet-50 in a mode: seconds are those of a first call, and of the search for kernels."""
     cold = process in THREE
-    search = 120 if cold and mode == "max-autotune" else 0
+    search = 210 if cold and mode == "max-autotune" else 0
     return Case(
         experiment="modes",
         axes={"mode": mode, "workload": "resnet50", "precision": "h", "process": process},

@@ -284,7 +284,9 @@ def _sides(here: Here) -> list[int]:
 def _shuffled(numbers: list[int]) -> list[int]:
     """Return the numbers in an order that is the same each time."""
     generator = torch.Generator().manual_seed(SEED)
-    return [numbers[index] for index in torch.randperm(len(numbers), generator=generator).tolist()]
+    # The generator is a CPU's, whatever device a caller makes its tensors on.
+    order = torch.randperm(len(numbers), generator=generator, device="cpu")
+    return [numbers[index] for index in order.tolist()]
 
 
 def _cnn(here: Here, sides: list[int]) -> tuple[nn.Module, Inputs]:
