@@ -26,4 +26,13 @@ ARTICLE = Article(
         advice.SECTION,
     ),
     anchors="anchors",
+    # A lane at full scale takes two sittings (docs/en/decisions/0006-two-sittings.md); what comes last is cut first.
+    first=("benchmarks", "questions", "same", "repeats"),
+    last=(
+        "generate.llama-static-h-cold-1",
+        "generate.llama-graphs-h-cold-1",
+        "again",
+        "modes.max-autotune-resnet50-h-cold-2",
+        "modes.max-autotune-resnet50-h-cold-3",
+    ),
 )

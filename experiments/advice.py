@@ -169,7 +169,7 @@ EXPERIMENTS = (
                 experiment="dynamo-profiler",
                 axes={"workload": "gelu"},
                 workload="gelu_chain",
-                cost={"full": 10, "smoke": 5},
+                cost={"full": 3, "smoke": 5},
             ),
         ),
         prepare=prepare_profiler,
@@ -200,7 +200,7 @@ EXPERIMENTS = (
                 scales=("full",),
                 cost={"full": cost, "smoke": cost},
             )
-            for workload, precision, function, cost in (("trees", "d", "trees", 40), ("moe", "h", "mixture", 15))
+            for workload, precision, function, cost in (("trees", "d", "trees", 44), ("moe", "h", "mixture", 12))
         ),
         prepare=prepare_again,
     ),

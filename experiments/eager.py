@@ -105,7 +105,7 @@ EXPERIMENTS = (
                 axes={"workload": "mlp", "precision": "d"},
                 workload="mlp",
                 passes=("launches",),
-                cost={"full": 15, "smoke": 25},
+                cost={"full": 13, "smoke": 25},
             ),
         ),
         prepare=prepare,

@@ -427,21 +427,21 @@ EXPERIMENTS = (
         {"workload": "resnet50", "precision": "d"},
         kind="control",
     ),
-    _alone("torchscript-control-flow", prepare_control_flow, "control_flow", 8, 5, {"workload": "control-flow"}),
+    _alone("torchscript-control-flow", prepare_control_flow, "control_flow", 2, 5, {"workload": "control-flow"}),
     Experiment(
         id="capture",
         kind="fact",
         cases=tuple(
-            Case(experiment="capture", axes={"model": model}, workload="capture_model", cost={"full": 5, "smoke": 6})
+            Case(experiment="capture", axes={"model": model}, workload="capture_model", cost={"full": 4, "smoke": 6})
             for model in MODELS
         ),
         prepare=prepare_capture,
     ),
-    _alone("default-backend", prepare, "gelu_chain", 7, 20, GELU),
-    _alone("cuda-graphs", prepare_cuda_graphs, "gelu_chain", 8, 2, GELU),
-    _alone("triton-kernels", prepare_triton, "gelu_chain", 8, 2, GELU),
+    _alone("default-backend", prepare, "gelu_chain", 6, 20, GELU),
+    _alone("cuda-graphs", prepare_cuda_graphs, "gelu_chain", 7, 2, GELU),
+    _alone("triton-kernels", prepare_triton, "gelu_chain", 7, 2, GELU),
     _alone("cpp-kernels", prepare_cpp, "gelu_chain", 20, 15, GELU),
-    _alone("dynamic-lengths", prepare_lengths, "bert_positions", 15, 12, {"workload": "bert"}),
+    _alone("dynamic-lengths", prepare_lengths, "bert_positions", 13, 12, {"workload": "bert"}),
 )
 
 SECTION = Section(id="ecosystem", number=2, claims=CLAIMS, experiments=EXPERIMENTS)

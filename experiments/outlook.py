@@ -148,7 +148,7 @@ def prepare_defaults(case: Case, here: Here) -> Callable[[], dict[str, Finding]]
 
 
 def _fact(name: str, smoke: float) -> Case:
-    return Case(experiment=name, axes={"workload": "gelu"}, workload="gelu_chain", cost={"full": 12, "smoke": smoke})
+    return Case(experiment=name, axes={"workload": "gelu"}, workload="gelu_chain", cost={"full": 4, "smoke": smoke})
 
 
 LENGTHS = Experiment(

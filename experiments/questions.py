@@ -598,7 +598,7 @@ def prepare_amp_api(case: Case, here: Here) -> Callable[[], dict[str, Finding]]:
 def _of_one_mode(mode: str, process: str) -> Case:
     """Return a case of ResNet-50 in a mode: seconds are those of a first call, and of the search for kernels."""
     cold = process in THREE
-    search = 120 if cold and mode == "max-autotune" else 0
+    search = 210 if cold and mode == "max-autotune" else 0
     return Case(
         experiment="modes",
         axes={"mode": mode, "workload": "resnet50", "precision": "h", "process": process},
@@ -623,7 +623,7 @@ EXPERIMENTS = (
                 axes={"kind": kind},
                 workload="gelu_chain",
                 # The second of them shares the first one's process at smoke scale, and its build.
-                cost={"full": 18, "smoke": 30 if kind == "unregistered" else 3},
+                cost={"full": 9, "smoke": 30 if kind == "unregistered" else 3},
             )
             for kind in ("unregistered", "registered")
         ),
@@ -642,7 +642,7 @@ EXPERIMENTS = (
                 cache="cold",
                 steady=False,
                 scales=("full",),  # Without a GPU it is judged nowhere, and is section 4's case with another switch.
-                cost={"full": 18, "smoke": 30},
+                cost={"full": 22, "smoke": 30},
             )
             for process in THREE
         ),
@@ -657,7 +657,7 @@ EXPERIMENTS = (
                 axes={"dynamic": dynamic},
                 workload="resnet50_settled",
                 settings={} if dynamic == "default" else {"torch._dynamo.config.cache_size_limit": MOST_GRAPHS},
-                cost={"full": 10, "smoke": 15},
+                cost={"full": 8, "smoke": 15},
             )
             for dynamic in ("true", "false", "default")
         ),
@@ -671,7 +671,7 @@ EXPERIMENTS = (
                 experiment="trainer",
                 axes={"workload": "gpt2-tiny"},
                 workload="gpt2_tiny",
-                cost={"full": 12, "smoke": 15},
+                cost={"full": 7, "smoke": 15},
             ),
         ),
         prepare=prepare_trainer,
@@ -684,7 +684,7 @@ EXPERIMENTS = (
                 experiment="from-pretrained",
                 axes={"workload": "gpt2-tiny"},
                 workload="gpt2_tiny",
-                cost={"full": 10, "smoke": 15},
+                cost={"full": 4, "smoke": 15},
             ),
         ),
         prepare=prepare_from_pretrained,
@@ -713,7 +713,7 @@ EXPERIMENTS = (
                 experiment="amp-api",
                 axes={"workload": "gelu"},
                 workload="gelu_chain",
-                cost={"full": 5, "smoke": 3},
+                cost={"full": 2, "smoke": 3},
             ),
         ),
         prepare=prepare_amp_api,

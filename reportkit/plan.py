@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import math
 import sys
 import traceback
 from dataclasses import dataclass, field
@@ -209,6 +210,11 @@ class Article:
     """The experiment that every run begins with, so that runs on different days can be told to be alike."""
     preload: tuple[str, ...] = ()
     """Libraries that workloads import, to be imported once for all measured processes, where that is harmless."""
+    first: tuple[str, ...] = ()
+    """Sections, experiments and cases that are measured before all others, in this order: a budget, and the end of the
+    time that a machine is lent for, cut what comes last."""
+    last: tuple[str, ...] = ()
+    """Those that are measured after all others, in this order: what costs much and says least."""
 
     def __post_init__(self) -> None:
         """Refuse ids that occur twice, and anchors that there are none of."""
@@ -236,6 +242,45 @@ class Article:
                         message = f"claim {claim.id!r} rests on {place}, and no case lies there"
                         raise PlanError(message)
             self._check_repeats(claim)
+        self._check_queue()
+
+    def _check_queue(self) -> None:
+        queue = self.queue(case for experiment in self.experiments for case in experiment.cases)
+        places = {case.name: place for place, case in enumerate(queue)}
+        for case in queue:
+            if case.follows and places[case.follows] > places[case.name]:
+                message = f"case {case.name!r} would be measured before {case.follows!r}, which it follows"
+                raise PlanError(message)
+
+    def _own(self, *names: str) -> tuple[Case, ...]:
+        """Return the cases in sections, in experiments and of these names, in the order of the names."""
+        found: dict[str, Case] = {}
+        for name in names:
+            within = [
+                case
+                for section in self.sections
+                for experiment in section.experiments
+                for case in experiment.cases
+                if name in {section.id, experiment.id, case.name}
+            ]
+            if not within:
+                message = f"{name!r} is to be measured first or last, and is no section, experiment or case"
+                raise PlanError(message)
+            found.update({case.name: case for case in within})
+        return tuple(found.values())
+
+    def queue(self, cases: Iterable[Case]) -> list[Case]:
+        """Return the cases in the order in which they are measured: anchors, what is first, the rest, what is last."""
+        first = {case.name: number for number, case in enumerate(self._own(*self.first))}
+        last = {case.name: number for number, case in enumerate(self._own(*self.last))}
+
+        def place(case: Case) -> tuple[bool, bool, float]:
+            # What is said to be last is so, even within a section that is first.
+            late = case.name in last
+            number = last[case.name] if late else first.get(case.name, math.inf)
+            return case.experiment != self.anchors, late, number
+
+        return sorted(cases, key=place)  # Stable: reading order otherwise.
 
     def _check_repeats(self, claim: Claim) -> None:
         from reportkit.claims import SomeBelow  # It imports this module.

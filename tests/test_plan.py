@@ -125,6 +125,41 @@ def test_what_is_measured_in_one_lane_runs_in_another_only_where_it_is_named() -
     assert chosen("bench", lane="2.4") == ["bench"]
 
 
+def test_what_a_budget_cuts_last_is_measured_first() -> None:
+    one, two, three = (experiment(case(experiment=name), name=name) for name in ("one", "two", "three"))
+    of_two = experiment(*(case(experiment="of-two", axes={"n": n}) for n in (1, 2)), name="of-two")
+    plain = article(section(experiments=(one, two, of_two, three)))
+
+    def queued(of: plan.Article) -> list[str]:
+        return [case.name for case in of.queue(of.select(()))]
+
+    assert queued(plain) == ["one.a", "two.a", "of-two.1", "of-two.2", "three.a"]
+    ordered = replace(plain, first=("three", "s"), last=("of-two.1", "one"), anchors="two")
+    assert queued(ordered) == ["two.a", "three.a", "of-two.2", "of-two.1", "one.a"]
+    # A part of the cases keeps the order.
+    assert [case.name for case in ordered.queue(ordered.find("of-two", {}))] == ["of-two.2", "of-two.1"]
+    with pytest.raises(PlanError, match="'four' is to be measured first or last, and is no section, experiment or"):
+        replace(plain, first=("four",))
+
+
+def test_no_case_is_measured_before_the_one_it_follows() -> None:
+    cold = case(axes={"process": "cold"}, cache="cold")
+    warm = case(axes={"process": "warm"}, cache="warm", follows="e.cold")
+    one = article(section(experiments=(experiment(cold, warm),)))
+    assert replace(one, first=("e",)).queue((warm, cold)) == [cold, warm]
+    with pytest.raises(PlanError, match=r"'e.warm' would be measured before 'e.cold', which it follows"):
+        replace(one, last=("e.cold",))
+
+
+def test_what_the_article_says_least_without_is_measured_last() -> None:
+    queue = [case.name for case in ARTICLE.queue(ARTICLE.select((), "2.4"))]
+    sections = [ARTICLE.section_of(name.split(".")[0]).id for name in queue]
+    assert queue[0] == "anchors.all"
+    assert sections[1] == "benchmarks"
+    assert queue.index("same.resnet50") < queue.index("mlp.mlp-d")
+    assert queue[-1] == "modes.max-autotune-resnet50-h-cold-3"
+
+
 def test_anchors_are_an_experiment_of_the_article() -> None:
     with pytest.raises(PlanError, match="the anchors are experiment 'nothing', and there is none"):
         replace(ARTICLE, anchors="nothing")

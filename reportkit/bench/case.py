@@ -136,7 +136,8 @@ def _measure(
             progress.memory = passes.peak_memory(side, prepared, here)
     else:
         try:
-            _time(prepared, case, here, progress, compiles=compiles)
+            within = timing.USUAL if compiles else timing.CONTROL
+            _time(prepared, case, here, progress, compiles=compiles, within=within)
         finally:
             progress.findings |= _breaks() if compiles else {}
         for name in (name for name in case.passes if name != "memory" and here.device == "cuda"):
@@ -166,7 +167,7 @@ def _spring(trap: Trap, case: Case, here: Here, progress: Progress) -> None:
         progress.measurements |= trap.naive()
     refusal = ""
     try:
-        _time(trap.sides, case, here, progress, compiles=trap.compiles)
+        _time(trap.sides, case, here, progress, compiles=trap.compiles, within=timing.CONTROL)
     except timing.Refused as error:  # Anything else is a trap that is broken.
         refusal = str(error)
     if not refusal and progress.correctness is not None and not progress.correctness.right:
@@ -224,7 +225,7 @@ def _import_inductor(here: Here, progress: Progress) -> None:
     counters.reset()
 
 
-def _time(sides: Sides, case: Case, here: Here, progress: Progress, *, compiles: bool) -> None:
+def _time(sides: Sides, case: Case, here: Here, progress: Progress, *, compiles: bool, within: float) -> None:
     import torch
 
     if compiles:
@@ -259,7 +260,7 @@ def _time(sides: Sides, case: Case, here: Here, progress: Progress, *, compiles:
         torch.cuda.empty_cache()
     if case.steady:
         with progress.phase("steady-state"):
-            measurements, progress.telemetry = _steady(sides, here)
+            measurements, progress.telemetry = _steady(sides, here, within)
             progress.measurements |= measurements
         with progress.phase("correctness"), counters.apart():
             progress.correctness = still(progress.correctness, outputs, checked, here)
@@ -308,11 +309,11 @@ def _breaks() -> dict[str, Finding]:
     return {"graph-breaks": Finding(holds=bool(told), evidence=evidence)}
 
 
-def _steady(sides: Sides, here: Here) -> tuple[dict[str, Measurement], Telemetry]:
+def _steady(sides: Sides, here: Here, within: float) -> tuple[dict[str, Measurement], Telemetry]:
     """Time both sides; refuse samples taken under a profiler, or under switches that the calls change."""
     switches = counters.switches()
     _refuse_profiler()
-    measured = timing.steady_state(sides, here, counters.unique_graphs)
+    measured = timing.steady_state(sides, here, counters.unique_graphs, within)
     _refuse_profiler()
     changed = sorted(name for name, value in counters.switches().items() if switches[name] != value)
     if changed:

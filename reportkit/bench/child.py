@@ -8,6 +8,7 @@ streams, which the runner keeps the end of. A case that changed the process for 
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import sys
 from time import perf_counter  # Bound now: a workload may put something else into `time`.
@@ -30,6 +31,7 @@ def main() -> int:
     # Compile workers that outlive us must not hold the pipe open.
     end_with_parent()  # A later run wants the machine for itself.
     runner = _take_standard_input()
+    faulthandler.enable()  # Where a workload kills the process, the end of what it printed says in which call.
     request = msgspec.json.decode(runner.readline(), type=Request)
     start = perf_counter()
     try:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from reportkit.plan import Here, Sides
 
 PROFILED = 3
-"""Calls of a side that are profiled, one by one."""
+"""Calls of a side that are profiled, one by one; of a long one, whose events take seconds to read, a single call."""
+
+LONG = 0.1
+"""Seconds from which on a call is long."""
 
 WINDOW = 2.0
 """Seconds of a window over which energy is counted: the counter moves some ten times a second."""
@@ -61,7 +64,8 @@ def launches(sides: Sides, here: Here) -> Observed:
     busy: dict[str, Measurement] = {}
     for side, call in (("eager", sides.eager), ("compiled", sides.compiled)):
         profiled(call, here)  # The first profile of a process sets the tracer up, and may miss kernels.
-        spans = [_kernels(call, here) for _ in range(PROFILED)]
+        many = timing.once(call, here)[0] < LONG
+        spans = [_kernels(call, here) for _ in range(PROFILED if many else 1)]
         numbers = [len(one) for one in spans]
         if not min(numbers):
             message = f"the profiler saw no kernel of {side}; it may have no access to the GPU's tracer"

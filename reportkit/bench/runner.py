@@ -162,7 +162,7 @@ def run(wish: Wish) -> int:
 
 
 def _chosen(article: Article, names: Sequence[str], lane: str, scale: Scale | None) -> list[Case]:
-    """Return the cases that names ask for, those that are measured at a scale where it is known, the anchors first.
+    """Return the cases that names ask for, those that are measured at a scale where it is known, as they are queued.
 
     A name that asks for none of that scale is told, on one line with the others.
 
@@ -185,8 +185,7 @@ def _chosen(article: Article, names: Sequence[str], lane: str, scale: Scale | No
         if not left:
             raise PlanError(message)
         say(message)
-    chosen = [case for case in article.select(left, lane) if scale is None or scale in case.scales]
-    return sorted(chosen, key=lambda case: case.experiment != article.anchors)  # Stable: plan order otherwise.
+    return article.queue(case for case in article.select(left, lane) if scale is None or scale in case.scales)
 
 
 def _require_room(output: Path) -> None:

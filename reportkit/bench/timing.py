@@ -40,6 +40,10 @@ idle until the host has launched something, which in use happens once; the lead 
 FIRST_LOOK = 30
 """Pairs before the interval is looked at for the first time; then at twice as many, and so on."""
 
+USUAL, CONTROL = 0.01, 0.005
+"""Half the width of the ratio's interval at which timing stops; that of a control, whose bound is 1 % to either side
+of a ratio known by construction, must be well inside it. Which it is depends on the kind of case alone."""
+
 SLOW_CLOCK = 0.75
 """A sample taken under this share of the busy clock drops its pair."""
 
@@ -200,6 +204,8 @@ class Steady:
     warmups: dict[str, int]
     leads: int = 0
     """Calls that go before those of a block and are not timed by GPU events."""
+    within: float = USUAL
+    """Half the width of the ratio's interval, as a share, at which it is known well enough."""
     wall: dict[str, list[float]] = field(default_factory=lambda: {"eager": [], "compiled": []})
     gpu: dict[str, list[float]] = field(default_factory=lambda: {"eager": [], "compiled": []})
     clock: list[float] = field(default_factory=list)
@@ -227,7 +233,7 @@ class Steady:
 
     def precise(self) -> bool:
         """Whether the interval of the ratio is narrow enough to stop."""
-        return precise_enough(*self.judged)
+        return precise_enough(*self.judged, self.within)
 
     def measurements(self) -> dict[str, Measurement]:
         """Return the samples as a case file holds them."""
@@ -244,8 +250,10 @@ class Steady:
         }
 
 
-def steady_state(sides: Sides, here: Here, graphs: Callable[[], int]) -> tuple[dict[str, Measurement], Telemetry]:
-    """Time both sides in steady state; `graphs` counts compiled graphs.
+def steady_state(
+    sides: Sides, here: Here, graphs: Callable[[], int], within: float = USUAL
+) -> tuple[dict[str, Measurement], Telemetry]:
+    """Time both sides in steady state until the ratio is known `within` that share; `graphs` counts compiled graphs.
 
     Raises:
         Recompiled: the count of graphs rose after the warm-up.
@@ -255,7 +263,7 @@ def steady_state(sides: Sides, here: Here, graphs: Callable[[], int]) -> tuple[d
     calls: dict[str, Callable[[], Any]] = {"eager": sides.eager, "compiled": sides.compiled}
     warmups = {side: warm_up(call, here, pace.warm_up) for side, call in calls.items()}
     numbers, leads = calls_a_block(calls, here)
-    steady = Steady(calls=numbers, leads=leads, warmups=warmups, busy_clock=gpu.clock())
+    steady = Steady(calls=numbers, leads=leads, within=within, warmups=warmups, busy_clock=gpu.clock())
     before, temperature, power = graphs(), *gpu.state()[:2]
     gc.collect()
 

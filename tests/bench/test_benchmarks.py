@@ -178,6 +178,16 @@ def test_the_one_size_has_the_stream_s_area(monkeypatch: pytest.MonkeyPatch) -> 
     assert sum(side**2 for side in fixed) == pytest.approx(sum(side**2 for side in stream), rel=0.01)
 
 
+def test_the_lengths_are_mixed_alike_wherever_tensors_are_made() -> None:
+    import torch
+
+    from experiments import workloads
+
+    mixed = workloads._shuffled([128, 205, 282])
+    with torch.device("meta"):  # Any other than the CPU's own; on a GPU it once failed here.
+        assert workloads._shuffled([128, 205, 282]) == mixed
+
+
 @pytest.mark.parametrize("shapes", ["dynamic", "each"])
 def test_six_lengths_are_served_by_a_graph_each_or_by_fewer(shapes: str) -> None:
     from reportkit.bench import counters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -60,6 +61,8 @@ def test_one_bad_neighbour_costs_only_itself(wish: Callable[..., Wish], toy: Pat
     assert "misbehave" in (files["raises"].traceback or "")
     assert files["exits"].reason == "it ended with exit code 7"
     assert "SIGSEGV" in (files["segfaults"].reason or "")
+    where = r"(?s)Segmentation fault.*section\.py., line \d+ in misbehave"
+    assert re.search(where, files["segfaults"].traceback or "")
     assert str(toy) not in (files["raises"].traceback or "")
 
 

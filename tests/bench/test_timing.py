@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from reportkit.bench import timing
 from reportkit.plan import Here, Sides
+from reportkit.statistics import speedup_draws
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +70,17 @@ def test_a_quiet_ratio_stops_at_the_first_look(monkeypatch: pytest.MonkeyPatch) 
     machine = Machine(monkeypatch, noise=0.001)
     samples, _ = timing.steady_state(machine.sides(0.01, 0.008), HERE, lambda: 1)
     assert len(samples["eager_wall"].samples) == timing.FIRST_LOOK
+
+
+def test_a_control_goes_on_until_its_interval_is_half_as_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths = {}
+    for within in (timing.USUAL, timing.CONTROL):
+        sides = Machine(monkeypatch, noise=0.02).sides(0.01, 0.008)
+        samples, _ = timing.steady_state(sides, HERE, lambda: 1, within)
+        eager, compiled = (np.asarray(samples[name].samples) for name in ("eager_wall", "compiled_wall"))
+        widths[within] = speedup_draws(eager, compiled, 1000, 1).noise(0.95), len(eager)
+    assert widths[timing.CONTROL][0] <= timing.CONTROL < widths[timing.USUAL][0] <= timing.USUAL
+    assert widths[timing.CONTROL][1] > widths[timing.USUAL][1]
 
 
 def test_a_noisy_ratio_goes_on_until_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
