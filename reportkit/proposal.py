@@ -43,8 +43,8 @@ def review(
     if theirs.is_symlink() or not theirs.is_dir():
         return (), (*refused, Damaged(RESULTS, "no folder; it holds the case files, and is never moved or deleted"))
     there, found = set(_files(ours)), set(_files(theirs))
-    for name in sorted(there - found):
-        refused.append(Damaged(_shown(name), "deleted; a case file stays, and a newer one of its case counts instead"))
+    deleted = "deleted; a case file stays, and a newer one of its case counts instead"
+    refused += [Damaged(_shown(name), deleted) for name in there - found]
     for name in sorted(found):
         try:
             if name not in there:

@@ -5,12 +5,16 @@ Screenshots go to `tests/site/screenshots`, which git ignores: they are for eyes
 
 from __future__ import annotations
 
+import functools
+import gzip
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import unquote
 
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,30 +24,11 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SCREENSHOTS = Path(__file__).parent / "screenshots"
-PAGES = (
-    "index",
-    "article/index",
-    "article/eager",
-    "article/ecosystem",
-    "article/inductor",
-    "article/benchmarks",
-    "article/questions",
-    "article/limits",
-    "article/outlook",
-    "article/advice",
-    "ledger",
-    "ruler",
-    "claims/traps-refused",
-    "claims/table-resnet50",
-    "claims/cache-new-in-2.5",
-    "claims/bert-compile-costly",
-    "method",
-    "glossary",
-    "architecture",
-    "decisions/index",
-    "decisions/0001-paired-median-ratio",
-)
-SHOWN = ("index", "article/benchmarks", "ledger", "ruler", "claims/table-resnet50")
+DESK, PHONE = 1440, 390
+HEAVIEST = 250_000
+"""Bytes, compressed, of all that a first visit to a page loads. Vega comes on top, where a chart is."""
+VEGA = "assets/vega.js"
+THEMES = {"light": "default", "dark": "slate"}
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
@@ -68,33 +53,56 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+Scheme = Literal["light", "dark"]
+
+
 class Watched:
     """A page, and everything that went wrong on it."""
 
-    def __init__(self, browser: Browser, width: int, scheme: Literal["light", "dark"], allowed: str) -> None:
+    def __init__(self, browser: Browser, width: int, scheme: Scheme, allowed: str) -> None:
         self.page: Page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         self.troubles: list[str] = []
+        self.asked: set[str] = set()
         self.page.on("console", lambda said: self.troubles.append(f"{self.page.url}: {said.type}: {said.text}"))
         self.page.on("pageerror", lambda error: self.troubles.append(f"{self.page.url}: {error}"))
         self.page.on("dialog", self._dialog)
-        self.page.on(
-            "request",
-            lambda asked: (
-                None
-                if asked.url.startswith((allowed, "data:", "blob:", "about:"))
-                else self.troubles.append(f"{self.page.url} asked for {asked.url}")
-            ),
-        )
+        self.page.on("request", lambda asked: self._request(asked.url, allowed))
+        self.page.on("requestfailed", lambda asked: self.troubles.append(f"{self.page.url} did not get {asked.url}"))
+
+    def _request(self, url: str, allowed: str) -> None:
+        self.asked.add(url)
+        if not url.startswith((allowed, "data:", "blob:", "about:")):
+            self.troubles.append(f"{self.page.url} asked for {url}")
 
     def _dialog(self, dialog: Dialog) -> None:
         self.troubles.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
+    def visit(self, url: str) -> None:
+        """Open a page and wait for its charts; what it asks for is in `asked`."""
+        self.asked.clear()
+        self.page.goto(url)
+        self.settle()
+
     def settle(self) -> None:
-        """Wait until every chart is interactive."""
+        """Wait until every chart that is in sight is interactive; a chart in a closed fold has no width."""
         self.page.wait_for_function(
-            "document.querySelectorAll('figure.rk-chart').length === document.querySelectorAll('.rk-live svg').length"
+            "[...document.querySelectorAll('figure.rk-chart')].every(one =>"
+            " !one.querySelector('.rk-plot').clientWidth || one.querySelector('.rk-live svg'))"
         )
+
+    def fit(self, width: int) -> None:
+        """Note what is wider than the screen, after charts had the time to be drawn anew for it."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        try:
+            self.page.wait_for_function(f"document.documentElement.scrollWidth <= {width}", timeout=5000)
+        except PlaywrightTimeout:
+            self.troubles.append(f"{self.page.url} is wider than {width}: {self.page.evaluate(WIDER)}")
+
+
+WIDER = """() => [...document.querySelectorAll('.md-main *')]
+    .filter(one => one.getBoundingClientRect().right > innerWidth && !one.closest('.rk-scroll'))
+    .slice(0, 3).map(one => one.outerHTML.slice(0, 100))"""
 
 
 def address(built: Built, page: str, language: str) -> str:
@@ -102,40 +110,64 @@ def address(built: Built, page: str, language: str) -> str:
     return (built.site / ("zh" if language == "zh" else "") / f"{page}.html").as_uri()
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
-def test_every_page_from_disk(
-    browser: Browser, full: Built, language: str, scheme: Literal["light", "dark"], width: int
+def compressed(site: Path, root: str, asked: set[str]) -> int:
+    """Return how many bytes the files of those addresses have, each compressed; Vega left out."""
+    names = {unquote(url.removeprefix(root)).partition("?")[0] for url in asked if url.startswith(root)}
+    return sum(_compressed(site / name) for name in names if name != VEGA)
+
+
+@functools.cache
+def _compressed(file: Path) -> int:
+    return len(gzip.compress(file.read_bytes(), 6))
+
+
+# Every page is opened four times: in each language from disk and below a path, in either theme, on a phone and on a
+# desk; and each time the window is then made the other one.
+@pytest.mark.parametrize(
+    ("place", "language", "scheme", "width"),
+    [
+        ("disk", "en", "light", PHONE),
+        ("disk", "zh", "dark", DESK),
+        ("path", "en", "dark", DESK),
+        ("path", "zh", "light", PHONE),
+    ],
+)
+@pytest.mark.timeout(900)
+def test_every_page(  # noqa: PLR0913, PLR0917 -- pytest's way
+    browser: Browser, full: Built, served: str, place: str, language: str, scheme: Scheme, width: int
 ) -> None:
-    watched = Watched(browser, width, scheme, full.site.as_uri())
+    root = full.site.as_uri() + "/" if place == "disk" else served
+    shown = set(full.kinds(language))
+    watched = Watched(browser, width, scheme, root)
     SCREENSHOTS.mkdir(exist_ok=True)
-    for name in PAGES:
-        watched.page.goto(address(full, name, language))
-        watched.settle()
-        assert watched.page.evaluate("document.documentElement.scrollWidth") <= width, name
-        assert (
-            watched.page.evaluate("document.body.dataset.mdColorScheme")
-            == {"light": "default", "dark": "slate"}[scheme]
-        )
-        if name in SHOWN:
-            file = f"{language}-{name.replace('/', '-')}-{scheme}-{width}.png"
-            watched.page.screenshot(path=SCREENSHOTS / file, full_page=True)
+    heavy: list[tuple[str, int]] = []
+    for name in full.pages(language):
+        watched.fit(width)
+        watched.visit(f"{root}{'zh/' if language == 'zh' else ''}{name}.html")
+        size = compressed(full.site, root, watched.asked)
+        if size > HEAVIEST:
+            heavy.append((name, size))
+        if watched.page.evaluate("document.body.dataset.mdColorScheme") != THEMES[scheme]:
+            watched.troubles.append(f"{name} is not {scheme}")
+        for each in (width, DESK + PHONE - width):
+            watched.fit(each)
+            if name in shown:
+                file = f"{language}-{name.replace('/', '-')}-{scheme}-{each}.png"
+                watched.page.screenshot(path=SCREENSHOTS / file, full_page=True)
     watched.page.close()
     assert not watched.troubles
+    assert not heavy
 
 
-@pytest.mark.parametrize("which", ["empty", "smoke", "attacked"])
-def test_sites_with_less_in_them(browser: Browser, request: pytest.FixtureRequest, which: str) -> None:
+@pytest.mark.parametrize(("which", "language"), [("empty", "en"), ("smoke", "zh"), ("attacked", "en")])
+def test_sites_with_less_in_them(browser: Browser, request: pytest.FixtureRequest, which: str, language: str) -> None:
     built: Built = request.getfixturevalue(which)
-    watched = Watched(browser, 390, "light", built.site.as_uri())
+    watched = Watched(browser, PHONE, "light", built.site.as_uri())
     SCREENSHOTS.mkdir(exist_ok=True)
-    for name in PAGES:
-        for language in ("en", "zh"):
-            watched.page.goto(address(built, name, language))
-            watched.settle()
-            assert watched.page.evaluate("document.documentElement.scrollWidth") <= 390, name
-    watched.page.goto(address(built, "index", "en"))
+    for name in built.kinds(language):
+        watched.visit(address(built, name, language))
+        watched.fit(PHONE)
+    watched.page.goto(address(built, "index", language))
     watched.page.screenshot(path=SCREENSHOTS / f"{which}-index-390.png", full_page=True)
     watched.page.close()
     assert not watched.troubles
@@ -144,8 +176,8 @@ def test_sites_with_less_in_them(browser: Browser, request: pytest.FixtureReques
 @pytest.mark.parametrize("place", ["disk", "path"])
 def test_the_language_switch_stays_on_the_page(browser: Browser, full: Built, served: str, place: str) -> None:
     root = full.site.as_uri() + "/" if place == "disk" else served
-    watched = Watched(browser, 1440, "light", root)
-    for name in PAGES:
+    watched = Watched(browser, DESK, "light", root)
+    for name in full.kinds("en"):
         watched.page.goto(f"{root}{name}.html")
         watched.page.click("[data-md-component=twin]")
         watched.page.wait_for_url(f"{root}zh/{name}.html")
@@ -160,8 +192,10 @@ def test_the_language_switch_stays_on_the_page(browser: Browser, full: Built, se
 @pytest.mark.parametrize(
     ("language", "query", "page"),
     [
+        ("zh/", "\u7f16\u8bd1", "glossary"),
         ("zh/", "\u7f16\u8bd1\u7f13\u5b58", "claims/cache-hits"),
         ("zh/", "\u56fe\u6355\u83b7", "ecosystem"),
+        ("zh/", "\u52a8\u6001\u5f62\u72b6", "inductor"),
         ("zh/", "\u9996\u6b21\u8c03\u7528", "benchmarks"),
         ("", "inductor", "default-inductor"),
     ],
@@ -183,6 +217,9 @@ def test_search_finds(  # noqa: PLR0913, PLR0917 -- pytest's way
         watched.page.wait_for_timeout(500)
         found = watched.page.eval_on_selector_all(".md-search-result__item a", "all => all.map(one => one.href)")
     assert any(page in link for link in found), found
+    # None leads nowhere, and none is there without a word of what was asked for.
+    texts = watched.page.locator(".md-search-result__item").all_inner_texts()
+    assert all(set(query.lower()) <= set(text.lower()) for text in texts)
     watched.page.close()
     assert not watched.troubles
 
