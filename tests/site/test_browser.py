@@ -8,11 +8,15 @@ from __future__ import annotations
 import functools
 import gzip
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
@@ -306,3 +310,73 @@ def test_the_ruler_works_on_a_phone(browser: Browser, full: Built, language: str
         assert len(word.strip()) > 1
     page.close()
     assert not watched.troubles
+
+
+STOCK = """
+site_name: stock
+use_directory_urls: false
+theme:
+  name: material
+  language: {language}
+  font: false
+  features: [navigation.tabs, navigation.sections, navigation.top, content.code.copy, search.highlight]
+  palette:
+    - media: "(prefers-color-scheme: light)"
+      scheme: default
+      toggle: {{icon: material/weather-night, name: dark}}
+    - media: "(prefers-color-scheme: dark)"
+      scheme: slate
+      toggle: {{icon: material/weather-sunny, name: light}}
+markdown_extensions: [attr_list, tables, pymdownx.details, pymdownx.highlight, pymdownx.superfences]
+nav: [{{A: index.md}}, {{B: [b.md, c.md]}}]
+"""
+PLAIN = "# A page\n\nA [link](b.md).\n\n## A part\n\n| a | b |\n|---|---|\n| c | d |\n\n```sh\nls\n```\n"
+SERIOUS = ("serious", "critical")
+
+
+def serious(axe: Axe, page: Page) -> dict[tuple[str, str], str]:
+    """Return what axe finds serious on a page, by its rule and the element's place, with the element."""
+    found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    return {
+        (one["id"], str(node["target"])): f"{one['id']}: {node['html'][:160]}"
+        for one in found
+        if one["impact"] in SERIOUS
+        for node in one["nodes"]
+    }
+
+
+@pytest.mark.parametrize(("language", "scheme", "width"), [("en", "light", PHONE), ("zh", "dark", DESK)])
+@pytest.mark.timeout(900)
+def test_nothing_serious_for_axe_beyond_stock_material(
+    browser: Browser, full: Built, tmp_path: Path, language: str, scheme: Scheme, width: int
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "mkdocs.yml").write_text(STOCK.format(language=language), encoding="utf-8")
+    for name in ("index", "b", "c"):
+        (tmp_path / "docs" / f"{name}.md").write_text(PLAIN, encoding="utf-8")
+    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet"], cwd=tmp_path, check=True)
+    axe = Axe()
+    watched = Watched(browser, width, scheme, "file://")
+    watched.page.goto((tmp_path / "site" / "b.html").as_uri())
+    stock = serious(axe, watched.page)
+    beyond: dict[str, list[str]] = {}
+    for name in full.kinds(language):
+        watched.visit(address(full, name, language))
+        for place, told in serious(axe, watched.page).items():
+            if place not in stock:
+                beyond.setdefault(told, []).append(name)
+    watched.page.close()
+    assert beyond == {}
+
+
+def test_how_soon_a_chart_page_is_usable(browser: Browser, full: Built, capsys: pytest.CaptureFixture[str]) -> None:
+    # Told and never asserted: a time depends on what else the machine does.
+    watched = Watched(browser, DESK, "light", full.site.as_uri())
+    watched.visit(address(full, "method", "en"))  # The first page pays for starting a process.
+    began = time.perf_counter()
+    watched.visit(address(full, "index", "en"))
+    took = time.perf_counter() - began
+    assert watched.page.locator(".rk-live svg").count() > 0
+    watched.page.close()
+    with capsys.disabled():
+        sys.stdout.write(f"\nhome, with its chart: usable after {took:.2f} s in headless Chromium\n")
