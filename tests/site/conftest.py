@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -191,24 +192,35 @@ def attacked(make_project: MakeProject) -> Built:
     return report(project)
 
 
+class _Quiet(SimpleHTTPRequestHandler):
+    """A server of files that says nothing: the output belongs to pytest."""
+
+    def end_headers(self) -> None:
+        """Allow LinkChecker more than ten requests a second."""
+        self.send_header("LinkChecker", "yes")
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the library's name
+        """Say nothing."""
+
+
+@contextlib.contextmanager
+def serving(root: Path) -> Iterator[str]:
+    """Serve a folder on this machine alone, and return its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=os.fspath(root)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.fixture(scope="session")
 def served(full: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the address of the full site, served below a path of its own."""
     root = tmp_path_factory.mktemp("served")
     (root / "some").mkdir()
     (root / "some" / "path").symlink_to(full.site)
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def end_headers(self) -> None:
-            """Allow LinkChecker more than ten requests a second."""
-            self.send_header("LinkChecker", "yes")
-            super().end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the library's name
-            """Say nothing: the output belongs to pytest."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=os.fspath(root)))
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/some/path/"
-    server.shutdown()
-    server.server_close()
+    with serving(root) as address:
+        yield f"{address}some/path/"

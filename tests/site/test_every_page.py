@@ -6,6 +6,7 @@ import html
 import json
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import pytest
 
@@ -79,11 +80,40 @@ def test_nothing_that_a_page_loads_is_on_another_host(request: pytest.FixtureReq
     built: Built = request.getfixturevalue(which)
     assert [
         (_name(built, file), found[0])
-        for file in sorted(built.site.rglob("*"))
+        for file in sorted(built.site.resolve().rglob("*"))
         if file.suffix in {".html", ".css", ".svg"}
         for found in FOREIGN.finditer(file.read_text(encoding="utf-8"))
     ] == []
 
 
+@pytest.mark.parametrize("which", ["full", "empty", "smoke", "attacked"])
+def test_every_page_is_reached_from_home_and_no_link_is_dead(request: pytest.FixtureRequest, which: str) -> None:
+    # LinkChecker asks a server about one of these sites; this is how all of them are from disk.
+    built: Built = request.getfixturevalue(which)
+    site = built.site.resolve()
+    pages = {file: file.read_text(encoding="utf-8") for file in site.rglob("*.html")}
+    ids = {file: set(re.findall(r'\sid="([^"]*)"', page)) for file, page in pages.items()}
+    home = site / "index.html"
+    reached, waiting, dead = {home}, [home], set[tuple[str, str]]()
+    while waiting:
+        at = waiting.pop()
+        for link in re.findall(r'<a\s[^>]*?href="([^"]*)"', pages[at]):
+            there = html.unescape(link)
+            if re.match(r"[a-z]+:", there):
+                continue
+            path, _, anchor = there.partition("#")
+            to = (at.parent / unquote(path.partition("?")[0])).resolve() if path else at
+            if not to.is_relative_to(site) or not to.is_file():
+                dead.add((_name(built, at), there))
+            elif to in pages:
+                if anchor and unquote(anchor) not in ids[to] and not anchor.startswith("__"):
+                    dead.add((_name(built, at), there))
+                if to not in reached:
+                    reached.add(to)
+                    waiting.append(to)
+    assert dead == set()
+    assert {_name(built, file) for file in pages.keys() - reached} == set()
+
+
 def _name(built: Built, file: Path) -> str:
-    return file.relative_to(built.site).as_posix()
+    return file.relative_to(built.site.resolve()).as_posix()
