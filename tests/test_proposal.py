@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -40,7 +40,7 @@ def trees(tmp_path: Path) -> tuple[Path, Path]:
     return base, proposed
 
 
-def add(proposed: Path, **fields: str) -> Path:
+def add(proposed: Path, **fields: Any) -> Path:
     """Write one whole new case file of the stranger's machine."""
     return records.write(proposed / "results", case_file(machine=MINE, **fields))
 

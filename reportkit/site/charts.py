@@ -86,7 +86,7 @@ def figure(chart: Chart, data: str) -> Html:
         ),
         element("script", script_json(chart.spec), type="application/json"),
         element("p", prose(chart.note), class_="rk-note") if chart.note else NOTHING,
-        element("details", element("summary", prose(data)), chart.table, class_="rk-more"),
+        element("details", element("summary", prose(data)), chart.table, class_="rk-more", data_search_exclude=True),
         class_="rk-chart",
         id=f"chart-{chart.id}",
     )

@@ -115,5 +115,17 @@ def test_every_page_is_reached_from_home_and_no_link_is_dead(request: pytest.Fix
     assert {_name(built, file) for file in pages.keys() - reached} == set()
 
 
+def test_search_does_not_find_a_charts_ticks(full: Built) -> None:
+    index = (full.site / "search" / "search_index.js").read_text(encoding="utf-8")
+    drawn = re.findall(
+        r'class="rk-(?:wide|narrow)"[^>]*>(<svg.*?</svg>)', full.page("claims/good-cases.html"), re.DOTALL
+    )
+    assert len(drawn) > 2
+    for svg in drawn:
+        ticks = "".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))[:24]
+        assert len(ticks) == 24
+        assert ticks not in index
+
+
 def _name(built: Built, file: Path) -> str:
     return file.relative_to(built.site.resolve()).as_posix()
