@@ -67,13 +67,16 @@ def report(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, types and the border between the two worlds."""
+    """Check style, types, the border between the two worlds, and the workflows."""
     python = python_of(session, lanes.report_environment)
     run(session, python, "ruff", "check")
     run(session, python, "ruff", "format", "--check")
     run(session, python, "codespell_lib")
     run(session, python, "mypy")
     session.run(str(Path(python).with_name("lint-imports")), external=True)
+    session.run(str(Path(python).with_name("actionlint")), external=True)
+    # Offline: what it would ask a host is whether a pinned action is a known bad one.
+    session.run(str(Path(python).with_name("zizmor")), "--offline", "--quiet", ".github/workflows", external=True)
 
 
 @nox.session

@@ -70,6 +70,13 @@ def _parser() -> argparse.ArgumentParser:
     compare.set_defaults(command=_compare)
 
     check = commands.add_parser("check", help="read every case file and every text, and name what is damaged")
+    check.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        metavar="FOLDER",
+        help="somebody else's whole tree: name what it adds to results/, and refuse anything but whole case files",
+    )
     check.set_defaults(command=_check)
 
     report = commands.add_parser("report", help="build the site, both languages, into site/")
@@ -219,7 +226,9 @@ def _nothing_in_common(names: list[str], machine: str | None, stored: list[Store
     )
 
 
-def _check(_options: argparse.Namespace) -> int:
+def _check(options: argparse.Namespace) -> int:
+    if options.folder is not None:
+        return _check_proposed(options.folder)
     from reportkit.site.build import BuildError, check_twins
     from reportkit.site.texts import load_texts
 
@@ -234,6 +243,28 @@ def _check(_options: argparse.Namespace) -> int:
         raise PlanError(str(error)) from error
     sys.stdout.write("every claim has its words, and every page its twin\n")
     return code
+
+
+def _check_proposed(folder: Path) -> int:
+    """Hold somebody else's tree against this one, as data."""
+    from reportkit import lanes, proposal
+    from reportkit.plan import load_article
+
+    project = _project()
+    if not folder.is_dir() or folder.resolve() == project:
+        message = f"{folder}: no folder, or this one; name the whole tree to check against this one"
+        raise PlanError(message)
+    article = load_article(project)
+    added, refused = proposal.review(project, folder, article, [lane.id for lane in lanes.lanes(project)])
+    for stored in added:
+        machine = stored.file.machine
+        counts = "is on the article's list, its files count in the tally: who measured there?"
+        note = f"{machine} {counts}" if machine in article.machines else f"{machine} is shown as contributed"
+        sys.stdout.write(f"new: {stored.path}: whole; {note}\n")
+    for one in refused:
+        sys.stderr.write(f"refused: {one.path}: {one.problem}\n")
+    sys.stdout.write(f"{len(added)} new case files are whole, {len(refused)} things refused\n")
+    return EXIT_FAILED if refused else 0
 
 
 def _report(_options: argparse.Namespace) -> int:

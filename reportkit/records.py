@@ -451,11 +451,11 @@ def load(project: Path, folders: tuple[str, ...] = ("results", "runs")) -> tuple
     for folder in folders:
         root = project / folder
         for path in sorted(_candidates(root)):
-            shown = _printable(path.relative_to(project))
+            shown = one_line(path.relative_to(project).as_posix())
             try:
                 stored.append(Stored(shown, read(path, root)))
             except RecordError as error:
-                damaged.append(Damaged(shown, str(error)))
+                damaged.append(Damaged(shown, one_line(str(error))))
     return stored, damaged
 
 
@@ -477,9 +477,9 @@ def json_schema() -> str:
     return json.dumps(msgspec.json.schema(CaseFile), indent=1, sort_keys=True) + "\n"
 
 
-def _printable(path: Path) -> str:
-    """Return a path on one line, whatever a stranger put into it."""
-    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in path.as_posix())
+def one_line(text: str) -> str:
+    """Return a text on one line, nothing in it invisible, whatever a stranger put into it."""
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
 def keep(source: Path, results: Path) -> tuple[int, list[tuple[str, str]]]:
@@ -494,11 +494,11 @@ def keep(source: Path, results: Path) -> tuple[int, list[tuple[str, str]]]:
     kept = 0
     left: list[tuple[str, str]] = []
     for path in sorted(_candidates(source)):
-        shown = _printable(path.relative_to(source))
+        shown = one_line(path.relative_to(source).as_posix())
         try:
             file = read(path, source)
         except RecordError as error:
-            left.append((shown, str(error)))
+            left.append((shown, one_line(str(error))))
             continue
         why = _no_keeper(file)
         if why:

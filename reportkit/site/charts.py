@@ -51,6 +51,10 @@ _SHAPES = ("circle", "square", "triangle-up", "diamond")
 Row = Mapping[str, str | float]
 
 
+_PLACES = re.compile(r'\s(?:d|transform|x[12]?|y[12]?|width|height)="[^"]*"')
+"""Attributes of a drawing that are places and lengths in pixels."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
     """A chart and everything that stands around it."""
@@ -72,14 +76,17 @@ def figure(chart: Chart, data: str) -> Html:
         element("figcaption", prose(chart.title)),
         element(
             "div",
-            element("div", _svg(chart, WIDE), class_="rk-wide", role="img", aria_label=label),
-            element("div", _svg(chart, NARROW), class_="rk-narrow", role="img", aria_label=label),
+            # Ticks and legends are no words to find. The search plugin ends an exclusion at the first end of the
+            # same tag, so it stands on what holds no other `div`.
+            element("div", _svg(chart, WIDE), class_="rk-wide", role="img", aria_label=label, data_search_exclude=True),
+            element(
+                "div", _svg(chart, NARROW), class_="rk-narrow", role="img", aria_label=label, data_search_exclude=True
+            ),
             class_="rk-plot",
-            data_search_exclude=True,  # Ticks and legends are no words to find.
         ),
         element("script", script_json(chart.spec), type="application/json"),
         element("p", prose(chart.note), class_="rk-note") if chart.note else NOTHING,
-        element("details", element("summary", prose(data)), chart.table, class_="rk-more"),
+        element("details", element("summary", prose(data)), chart.table, class_="rk-more", data_search_exclude=True),
         class_="rk-chart",
         id=f"chart-{chart.id}",
     )
@@ -353,6 +360,8 @@ def _svg(chart: Chart, width: int) -> Html:
     svg: str = vl_convert.vegalite_to_svg({**chart.spec, "width": width})
     own = f"{chart.id}-{width}"
     svg = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{own}-", svg)
+    # A tenth of a pixel is enough to see, and half the weight of all digits that floating point has.
+    svg = _PLACES.sub(lambda place: re.sub(r"-?\d+\.\d{2,}", lambda n: f"{float(n[0]):.1f}", place[0]), svg)
     return Html(re.sub(r"\s*\n\s*", "", svg))
 
 

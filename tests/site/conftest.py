@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("docs", "experiments", "lanes", "reportkit", "mkdocs.yml", "mkdocs.zh.yml")
+
+FEW = 12
+"""A folder with more pages than this has pages made alike, by a program."""
 
 HOSTILE = (
     "{{ 7*7 }}{% raw %}<script>alert(1)</script><img src=x onerror=alert(1)> **bold** [l](javascript:alert(1)) "
@@ -66,6 +70,21 @@ class Built:
     def page(self, path: str) -> str:
         """Return a page's HTML."""
         return (self.site / path).read_text(encoding="utf-8")
+
+    def pages(self, language: str) -> list[str]:
+        """Return every page of a language by its path below that language's root, without the ending."""
+        root = self.site / ("zh" if language == "zh" else "")
+        found = (file.relative_to(root).with_suffix("").as_posix() for file in root.rglob("*.html"))
+        return sorted(name for name in found if language == "zh" or not name.startswith("zh/"))
+
+    def kinds(self, language: str) -> list[str]:
+        """Return pages that stand for all: those of a folder, or the smallest, middle and largest where it has many."""
+        root = self.site / ("zh" if language == "zh" else "")
+        folders: dict[str, list[str]] = {}
+        for name in sorted(self.pages(language), key=lambda name: (root / f"{name}.html").stat().st_size):
+            folders.setdefault(name.rpartition("/")[0], []).append(name)
+        few = [[n[0], n[len(n) // 2], n[-1]] if len(n) > FEW else n for n in folders.values()]
+        return sorted(name for names in few for name in names)
 
 
 def report(project: Path) -> Built:
@@ -169,18 +188,21 @@ def hostile(file: CaseFile) -> CaseFile:
 def attacked(make_project: MakeProject) -> Built:
     """Return a site over a stranger's files, some of them damaged."""
     project, now = make_project("attacked"), digests(ARTICLE)
-    for experiment in ARTICLE.experiments:
+    # In two lanes, so that pages which hold one against the other have a stranger's text as well.
+    for lane, experiment in ((lane, experiment) for lane in ("2.5", "2.15") for experiment in ARTICLE.experiments):
         for case in experiment.cases:
             finding = {"default-backend": "inductor-by-default", "from-pretrained": "flag-compiles"}.get(experiment.id)
             failed = case.name == "table.bert-d-cold-2"
             file = case_file(
                 case.name,
+                lane=lane,
                 machine="stranger",
                 digest=now[case.name],
                 speedup=1.3 if experiment.kind == "timing" and case.steady and not failed else None,
                 first_call=20.0 if experiment.kind == "timing" and not failed else None,
                 status="crashed" if failed else "complete",
                 findings={finding: True} if finding else {"cache-hit": True, "all-cache-hits": True},
+                anchors={"launch": 4e-6},
             )
             records.write(project / "results", hostile(file))
     folder = project / "results" / "stranger" / "2.5" / "benchmarks"
@@ -190,24 +212,35 @@ def attacked(make_project: MakeProject) -> Built:
     return report(project)
 
 
+class _Quiet(SimpleHTTPRequestHandler):
+    """A server of files that says nothing: the output belongs to pytest."""
+
+    def end_headers(self) -> None:
+        """Allow LinkChecker more than ten requests a second."""
+        self.send_header("LinkChecker", "yes")
+        super().end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the library's name
+        """Say nothing."""
+
+
+@contextlib.contextmanager
+def serving(root: Path) -> Iterator[str]:
+    """Serve a folder on this machine alone, and return its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=os.fspath(root)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 @pytest.fixture(scope="session")
 def served(full: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the address of the full site, served below a path of its own."""
     root = tmp_path_factory.mktemp("served")
     (root / "some").mkdir()
     (root / "some" / "path").symlink_to(full.site)
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def end_headers(self) -> None:
-            """Allow LinkChecker more than ten requests a second."""
-            self.send_header("LinkChecker", "yes")
-            super().end_headers()
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 -- the library's name
-            """Say nothing: the output belongs to pytest."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=os.fspath(root)))
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/some/path/"
-    server.shutdown()
-    server.server_close()
+    with serving(root) as address:
+        yield f"{address}some/path/"

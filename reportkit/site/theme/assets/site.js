@@ -223,3 +223,8 @@
 
   for (const whole of document.querySelectorAll(".rk-sheet")) sheet(whole);
 })();
+
+/* A table of prose is wrapped by the theme so that it scrolls inside itself; a keyboard must reach it to scroll it. */
+addEventListener("load", () => {
+  for (const wrap of document.querySelectorAll(".md-typeset__scrollwrap")) wrap.tabIndex = 0;
+});
