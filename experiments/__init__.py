@@ -26,4 +26,11 @@ ARTICLE = Article(
         advice.SECTION,
     ),
     anchors="anchors",
+    families={
+        "inference": ("table", "amp"),
+        "varying-shapes": ("stream", "lengths"),
+        "generation": ("generate",),
+        "training": ("training",),
+        "hard-to-capture": ("recursive", "moe"),
+    },
 )

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import altair as alt
@@ -62,26 +62,54 @@ class Chart:
     spec: dict[str, Any]
     table: Html
     note: str = ""
+    narrow: dict[str, Any] | None = None
+    """What a phone gets, where that is more than the same at less width."""
 
 
-def figure(chart: Chart, data: str) -> Html:
-    """Return the chart as HTML; `data` is the word on the fold-out with its table."""
-    label = plain(chart.description)
+DATA, SAVE, POINTS = "chart.data", "chart.save", "chart.points"
+WORDS = (DATA, SAVE, POINTS)
+"""Labels that every chart has: on the fold-out with its table, on the buttons that save it, and for the keyboard."""
+
+
+def figure(chart: Chart, texts: Callable[[str], str], *, folded: bool = True) -> Html:
+    """Return the chart as HTML, with `texts` for the words around it; its table under it, `folded` away or not."""
+    label = plain(f"{chart.title}. {chart.description}")
+    narrow = chart.narrow or chart.spec
+    described = {"description": label}
     return element(
         "figure",
         element("figcaption", prose(chart.title)),
         element(
             "div",
-            element("div", _svg(chart, WIDE), class_="rk-wide", role="img", aria_label=label),
-            element("div", _svg(chart, NARROW), class_="rk-narrow", role="img", aria_label=label),
+            element("div", _svg(chart.id, chart.spec, WIDE), class_="rk-wide", role="img", aria_label=label),
+            element("div", _svg(chart.id, narrow, NARROW), class_="rk-narrow", role="img", aria_label=label),
             class_="rk-plot",
             data_search_exclude=True,  # Ticks and legends are no words to find.
         ),
-        element("script", script_json(chart.spec), type="application/json"),
+        element(
+            "script", script_json({"wide": chart.spec | described, "narrow": chart.narrow}), type="application/json"
+        ),
         element("p", prose(chart.note), class_="rk-note") if chart.note else NOTHING,
-        element("details", element("summary", prose(data)), chart.table, class_="rk-more"),
+        element(
+            "div",
+            element("details", element("summary", prose(texts(DATA))), chart.table, class_="rk-more")
+            if folded
+            else chart.table,
+            element(
+                "p",
+                *(
+                    element("button", prose(f"{texts(SAVE)} {kind.upper()}"), type="button", data_kind=kind)
+                    for kind in ("png", "svg")
+                ),
+                class_="rk-save",
+                hidden=True,  # Until scripts run.
+                data_search_exclude=True,
+            ),
+            class_="rk-under",
+        ),
         class_="rk-chart",
         id=f"chart-{chart.id}",
+        data_points=texts(POINTS),
     )
 
 
@@ -99,46 +127,204 @@ def bundle() -> str:
     return f"(()=>{{{script}}})();\n"
 
 
-def speedups(rows: Sequence[Row], lanes: Sequence[str], words: Mapping[str, str]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A speedup in a chart of speedups: one lane of one row."""
+
+    row: str
+    """What the row is called; rows of two groups may have one name."""
+    group: str
+    """The heading that the row stands under; nothing where there are no headings."""
+    lane: str
+    low: float
+    centre: float
+    high: float
+    shown: str
+    eager: str
+    """Eager's time a call, in words."""
+    chosen: bool = True
+    """Whether it is of the lane that the chart is about; others stand beside it, hollow."""
+
+
+ROW, HEADING = 24, "#"
+
+
+def speedups(marks: Sequence[Mark], lanes: Sequence[str], words: Mapping[str, str], *, narrow: bool) -> dict[str, Any]:
     """Return dots with their intervals: a row a workload, a mark a lane, 1.0 marked, eager time at the end.
 
-    Each row has `row`, `lane`, `low`, `centre`, `high`, `eager` (a text) and `shown` (a text).
+    Marks come in the order of their rows. Narrow, a row's name stands above its dots, not beside them.
     """
+    rows: list[Row] = []
+    for mark in marks:
+        row = {**asdict(mark), "row": f"{mark.group}|{mark.row}", "name": mark.row}
+        del row["group"]
+        if mark.group and f"{HEADING}{mark.group}" not in {row["row"] for row in rows}:
+            rows.append({"row": f"{HEADING}{mark.group}", "name": mark.group, "kind": "heading"})
+        seen = any(other["row"] == row["row"] and other["kind"] == "first" for other in rows)
+        chosen = row.pop("chosen")
+        rows.append(row | {"kind": "beside" if not chosen else "more" if seen else "first"})
     order = list(dict.fromkeys(str(row["row"]) for row in rows))
-    many = len(lanes) > 1
-    y = _rows(order, words["rows"])
-    offset = alt.YOffset("lane:N", sort=list(lanes)) if many else alt.Undefined
-    base = alt.Chart(_data(rows)).encode(y=y)
-    if many:
-        base = base.encode(yOffset=offset)
-    x = alt.X(
-        "low:Q",
-        scale=alt.Scale(zero=False, nice=True, padding=12, domainMin=_least(rows)),
-        title=words["x"],
-        axis=_axis(words["x"], format=".1f", tickCount=6),
-    )
-    shape = alt.Shape(
-        "lane:N",
-        scale=alt.Scale(domain=list(lanes), range=list(_SHAPES[: len(lanes)])),
-        legend=_legend(words["lane"], symbolFillColor=COMPILED, symbolStrokeColor=COMPILED) if many else None,
-    )
+    headed = any(row["kind"] == "heading" for row in rows)
     tooltip = [
-        alt.Tooltip("row:N", title=words["rows"]),
+        alt.Tooltip("name:N", title=words["rows"]),
         alt.Tooltip("lane:N", title=words["lane"]),
         alt.Tooltip("shown:N", title=words["x"]),
         alt.Tooltip("eager:N", title=words["eager"]),
     ]
-    marks = [
-        alt.Chart(_data([{"one": 1.0}])).mark_rule(color=TEXT, strokeDash=[2, 2]).encode(x="one:Q"),
-        base.mark_rule(color=COMPILED, strokeWidth=12, opacity=0.4).encode(x=x, x2="high:Q", tooltip=tooltip),
-        base.mark_point(color=COMPILED, filled=True, size=36, opacity=1).encode(
-            x="centre:Q", shape=shape, tooltip=tooltip
-        ),
-        alt.Chart(_data(_one_a_row(rows)))
-        .mark_text(align="left", dx=10, color=SOFT, fontSize=12)
-        .encode(y=y, x=alt.value("width"), text="eager:N"),
+    shape = alt.Shape(
+        "lane:N",
+        scale=alt.Scale(domain=list(lanes), range=list(_SHAPES[: len(lanes)])),
+        legend=_legend(words["lane"], symbolFillColor="transparent", symbolStrokeColor=COMPILED)
+        if len(lanes) > 1
+        else None,
+    )
+    x = alt.X(
+        "low:Q",
+        scale=alt.Scale(zero=False, nice=True, padding=12, domainMin=_least(mark.low for mark in marks)),
+        title=words["x"],
+        axis=_axis(words["x"], format=".1f", tickCount=6),
+    )
+
+    def of(*kinds: str) -> alt.Chart:
+        wanted: alt.Chart = alt.Chart().transform_filter(alt.FieldOneOfPredicate(field="kind", oneOf=list(kinds)))
+        return wanted
+
+    def y(band: float) -> alt.Y:
+        axis = None if narrow else _headed(words["rows"])
+        scale = alt.Scale(paddingInner=0, paddingOuter=0)
+        return alt.Y("row:N", sort=order, title=None, axis=axis, scale=scale, bandPosition=band)
+
+    def dots(*kinds: str, filled: bool) -> list[alt.Chart]:
+        base = of(*kinds).encode(y=y(middle))
+        bar, size = (10, 40) if filled else (2, 26)
+        return [
+            base.mark_rule(color=COMPILED, strokeWidth=bar, opacity=0.4, aria=False).encode(x=x, x2="high:Q"),
+            base.mark_point(
+                color=COMPILED, filled=filled, size=size, opacity=1 if filled else 0.75, strokeWidth=1.2
+            ).encode(x="centre:Q", shape=shape, tooltip=tooltip),
+        ]
+
+    def names(kind: str, field: str, band: float, place: str | int, **options: Any) -> alt.Chart:
+        text = of(kind).mark_text(baseline="middle", fontSize=12, aria=False, **options)
+        found: alt.Chart = text.encode(y=y(band), x=alt.value(place), text=f"{field}:N")
+        return found
+
+    middle = 0.74 if narrow else 0.5
+    layers = [
+        alt.Chart(_data([{"one": 1.0}])).mark_rule(color=TEXT, strokeDash=[2, 2], aria=False).encode(x="one:Q"),
+        *dots("beside", filled=False),
+        *dots("first", "more", filled=True),
     ]
-    return _spec(alt.layer(*marks), height=max(36, 12 + 14 * len(lanes)) * len(order), right=64)
+    if narrow:
+        layers.append(names("first", "name", 0.3, 0, align="left", color=TEXT))
+        layers.append(names("first", "eager", 0.3, "width", align="right", color=SOFT))
+        layers += [names("heading", "name", 0.6, 0, align="left", color=TEXT, fontWeight="bold")] if headed else []
+    else:
+        layers.append(names("first", "eager", 0.5, "width", align="left", dx=10, color=SOFT))
+        # A heading has a row of its own, and no mark: this makes it part of the axis.
+        layers += [names("heading", "name", 0.5, 0, opacity=0)] if headed else []
+    return _spec(
+        alt.layer(*layers, data=_data(rows)),
+        height=(38 if narrow else ROW) * len(order),
+        right=8 if narrow else 64,
+    )
+
+
+def curve(rows: Sequence[Row], lanes: Sequence[str], words: Mapping[str, str]) -> dict[str, Any]:
+    """Return speedup over sizes, a line a lane: that of the chosen lane full, the others thin and hollow.
+
+    Each row has `size` (a text, in order), `lane`, `low`, `centre`, `high`, `shown` and `chosen`.
+    """
+    order = list(dict.fromkeys(str(row["size"]) for row in rows))
+    scale = alt.Scale(zero=False, nice=True, domainMin=_least(float(row["low"]) for row in rows))
+    y = alt.Y("centre:Q", scale=scale, title=words["y"], axis=_axis(words["y"], format=".1f", tickCount=5))
+    axis = _axis(words["x"], labelAngle=0, grid=False)
+    x = alt.X("size:N", sort=order, title=words["x"], axis=axis, scale=alt.Scale(type="point", padding=0.3))
+    shape = alt.Shape(
+        "lane:N",
+        scale=alt.Scale(domain=list(lanes), range=list(_SHAPES[: len(lanes)])),
+        legend=_legend(words["lane"], symbolFillColor="transparent", symbolStrokeColor=COMPILED)
+        if len(lanes) > 1
+        else None,
+    )
+    tooltip = [
+        alt.Tooltip("size:N", title=words["x"]),
+        alt.Tooltip("lane:N", title=words["lane"]),
+        alt.Tooltip("shown:N", title=words["y"]),
+    ]
+    layers = [alt.Chart(_data([{"one": 1.0}])).mark_rule(color=TEXT, strokeDash=[2, 2], aria=False).encode(y="one:Q")]
+    for wanted in (False, True):
+        some = [row for row in rows if row["chosen"] == wanted]
+        if some:
+            base = alt.Chart(_data(some)).encode(x=x)
+            look: dict[str, Any] = (
+                {"strokeWidth": 2.5} if wanted else {"strokeWidth": 1, "strokeDash": [4, 3], "opacity": 0.6}
+            )
+            layers += [
+                base.mark_line(color=COMPILED, aria=False, **look).encode(y=y, detail="lane:N"),
+                base.mark_rule(color=COMPILED, strokeWidth=8 if wanted else 2, opacity=0.4, aria=False).encode(
+                    y="low:Q", y2="high:Q"
+                ),
+                base.mark_point(
+                    color=COMPILED, filled=wanted, size=60 if wanted else 30, opacity=1 if wanted else 0.75
+                ).encode(y=y, shape=shape, tooltip=tooltip),
+            ]
+    return _spec(alt.layer(*layers), height=240)
+
+
+CALLS = 6
+"""Powers of ten that the axis of calls reaches to."""
+
+
+def earned_back(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]:
+    """Return time over all calls so far against eager's, a line a row: where it falls below 1.0, it is earned back.
+
+    Each row has `row`, `first` (seconds that come before the first call), `eager` and `compiled` (seconds a call).
+    """
+    order = list(dict.fromkeys(str(row["row"]) for row in rows))
+    points = [
+        {
+            "row": row["row"],
+            "calls": calls,
+            "share": round((float(row["first"]) + calls * float(row["compiled"])) / (calls * float(row["eager"])), 4),
+        }
+        for row in rows
+        for calls in (round(10 ** (step / 8), 3) for step in range(8 * CALLS + 1))
+    ]
+    dashes = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4], [1, 4]]
+    x = alt.X(
+        "calls:Q",
+        scale=alt.Scale(type="log", domain=[1, 10**CALLS], nice=False),
+        title=words["x"],
+        axis=_axis(words["x"], format="~s", values=[10**power for power in range(CALLS + 1)]),
+    )
+    y = alt.Y(
+        "share:Q",
+        scale=alt.Scale(domain=[0, 3], clamp=False),
+        title=words["y"],
+        axis=_axis(words["y"], format=".1f", tickCount=6),
+    )
+    dash = alt.StrokeDash(
+        "row:N",
+        sort=order,
+        scale=alt.Scale(domain=order, range=[dashes[place % len(dashes)] for place in range(len(order))]),
+        legend=_legend(columns=1, symbolStrokeColor=COMPILED, symbolSize=300, labelLimit=300) if order[1:] else None,
+    )
+    tooltip = [
+        alt.Tooltip("row:N", title=words["rows"]),
+        alt.Tooltip("calls:Q", title=words["x"], format=",.0f"),
+        alt.Tooltip("share:Q", title=words["y"], format=".2f"),
+    ]
+    base = alt.Chart(_data(points))
+    # A line is hard to point at; its points, unseen, answer for it.
+    layers = [
+        alt.Chart(_data([{"one": 1.0}])).mark_rule(color=TEXT, strokeDash=[2, 2], aria=False).encode(y="one:Q"),
+        base.mark_line(color=COMPILED, strokeWidth=2, clip=True, aria=False).encode(x=x, y=y, strokeDash=dash),
+        base.transform_filter("datum.share <= 3")
+        .mark_point(filled=True, color=COMPILED, size=90, opacity=0, clip=True)
+        .encode(x=x, y=y, tooltip=tooltip),
+    ]
+    return _spec(alt.layer(*layers), height=240)
 
 
 def pairs(rows: Sequence[Row], words: Mapping[str, str], unit: str) -> dict[str, Any]:
@@ -300,6 +486,20 @@ def _axis(description: str, **options: Any) -> alt.Axis:
     return alt.Axis(description=plain(description), **options)
 
 
+def _headed(description: str) -> alt.Axis:
+    """Return the axis of rows under headings: `group|name` in plain type, `#group` in bold."""
+    return _axis(
+        description,
+        ticks=False,
+        domain=False,
+        labelLimit=300,
+        labelExpr=f"slice(datum.value, 0, 1) === '{HEADING}' ? slice(datum.value, 1) : split(datum.value, '|')[1]",
+        labelFontWeight=alt.condition(
+            f"slice(datum.value, 0, 1) === '{HEADING}'", alt.value("bold"), alt.value("normal")
+        ),
+    )
+
+
 def _rows(names: Sequence[str], description: str) -> alt.Y:
     """Return the axis of row names, each broken at its commas: two short lines leave the plot its width."""
     lines = max((name.count(", ") + name.count("\uff0c") + 1 for name in names), default=1)
@@ -314,16 +514,9 @@ def _rows(names: Sequence[str], description: str) -> alt.Y:
     return alt.Y("row:N", sort=list(names), title=None, axis=axis, scale=alt.Scale(paddingInner=0.25))
 
 
-def _least(rows: Sequence[Row]) -> float:
-    """Return the left end of a speedup axis: 1.0 is always on it."""
-    return min([0.98, *(float(row["low"]) for row in rows)])
-
-
-def _one_a_row(rows: Sequence[Row]) -> list[Row]:
-    first: dict[str, Row] = {}
-    for row in rows:
-        first.setdefault(str(row["row"]), row)
-    return list(first.values())
+def _least(lows: Iterable[float]) -> float:
+    """Return the low end of a speedup axis: 1.0 is always on it."""
+    return min([0.98, *lows])
 
 
 def _jitter(place: int) -> float:
@@ -348,10 +541,12 @@ def _spec(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: int, right
     return spec
 
 
-def _svg(chart: Chart, width: int) -> Html:
-    """Return the chart drawn at a width, its ids made its own: a page holds several drawings."""
-    svg: str = vl_convert.vegalite_to_svg({**chart.spec, "width": width})
-    own = f"{chart.id}-{width}"
+def _svg(name: str, spec: Mapping[str, Any], width: int) -> Html:
+    """Return a chart drawn at a width, its ids made its own: a page holds several drawings."""
+    svg: str = vl_convert.vegalite_to_svg({**spec, "width": width})
+    own = f"{name}-{width}"
+    # The drawing is one image with a name; what its parts are called is the interactive one's and the table's to say.
+    svg = re.sub(r' (aria-label|aria-roledescription|aria-hidden|role)="[^"]*"', "", svg)
     svg = re.sub(r'\b(id="|url\(#|href="#)', rf"\g<1>{own}-", svg)
     return Html(re.sub(r"\s*\n\s*", "", svg))
 
