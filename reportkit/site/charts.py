@@ -8,6 +8,7 @@ which `charts.js` turns into an interactive one; and its data as a table.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -156,7 +157,8 @@ def speedups(marks: Sequence[Mark], lanes: Sequence[str], words: Mapping[str, st
     """
     rows: list[Row] = []
     for mark in marks:
-        row = {**asdict(mark), "row": f"{mark.group}|{mark.row}", "name": mark.row}
+        ends = {key: float(f"{getattr(mark, key):.4g}") for key in ("low", "centre", "high")}  # A page's weight.
+        row = {**asdict(mark), **ends, "row": f"{mark.group}|{mark.row}", "name": mark.row}
         del row["group"]
         if mark.group and f"{HEADING}{mark.group}" not in {row["row"] for row in rows}:
             rows.append({"row": f"{HEADING}{mark.group}", "name": mark.group, "kind": "heading"})
@@ -272,8 +274,8 @@ def curve(rows: Sequence[Row], lanes: Sequence[str], words: Mapping[str, str]) -
     return _spec(alt.layer(*layers), height=240)
 
 
-CALLS = 6
-"""Powers of ten that the axis of calls reaches to."""
+MOST_CALLS, TALLEST = 6, 3.0
+"""Powers of ten that the axis of calls reaches to at least, and the largest share of eager's time that is drawn."""
 
 
 def earned_back(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]:
@@ -289,18 +291,22 @@ def earned_back(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]
             "share": round((float(row["first"]) + calls * float(row["compiled"])) / (calls * float(row["eager"])), 4),
         }
         for row in rows
-        for calls in (round(10 ** (step / 8), 3) for step in range(8 * CALLS + 1))
+        for calls in (round(10 ** (step / 8), 3) for step in range(8 * _powers(rows) + 1))
     ]
+    # It begins where the first line comes into sight.
+    within = [float(point["calls"]) for point in points if float(point["share"]) <= TALLEST]
+    begin = math.floor(math.log10(min(within, default=1)))
+    points = [point for point in points if float(point["calls"]) >= 10**begin]
     dashes = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4], [1, 4]]
     x = alt.X(
         "calls:Q",
-        scale=alt.Scale(type="log", domain=[1, 10**CALLS], nice=False),
+        scale=alt.Scale(type="log", domain=[10**begin, 10 ** _powers(rows)], nice=False),
         title=words["x"],
-        axis=_axis(words["x"], format="~s", values=[10**power for power in range(CALLS + 1)]),
+        axis=_axis(words["x"], format="~s", values=[10**power for power in range(begin, _powers(rows) + 1)]),
     )
     y = alt.Y(
         "share:Q",
-        scale=alt.Scale(domain=[0, 3], clamp=False),
+        scale=alt.Scale(domain=[0, TALLEST]),
         title=words["y"],
         axis=_axis(words["y"], format=".1f", tickCount=6),
     )
@@ -320,7 +326,7 @@ def earned_back(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]
     layers = [
         alt.Chart(_data([{"one": 1.0}])).mark_rule(color=TEXT, strokeDash=[2, 2], aria=False).encode(y="one:Q"),
         base.mark_line(color=COMPILED, strokeWidth=2, clip=True, aria=False).encode(x=x, y=y, strokeDash=dash),
-        base.transform_filter("datum.share <= 3")
+        base.transform_filter(f"datum.share <= {TALLEST}")
         .mark_point(filled=True, color=COMPILED, size=90, opacity=0, clip=True)
         .encode(x=x, y=y, tooltip=tooltip),
     ]
@@ -424,6 +430,12 @@ def first_calls(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]
         )
     )
     return _spec(chart, height=52 * len(order))
+
+
+def _powers(rows: Sequence[Row]) -> int:
+    """Return how far the axis of calls must reach for each line to come into sight and level off."""
+    longest = max(float(row["first"]) / float(row["compiled"]) for row in rows)
+    return max(MOST_CALLS, math.ceil(math.log10(longest)) + 1)
 
 
 def timers(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]:

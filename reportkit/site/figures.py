@@ -57,7 +57,7 @@ class Figures:
         marks = [
             charts.Mark(
                 row=self.timed_name(row, "comma"),
-                group=self.texts.sentence(self.texts.name("family", self.family(row))),
+                group=self.texts.sentence(self.family_name(self.family(row))),
                 lane=other,
                 low=one.part.interval.low,
                 centre=one.part.interval.centre,
@@ -194,7 +194,8 @@ class Figures:
         found = [
             (one, one.eager, one.compiled) for one in self._steady(place, experiment) if one.eager and one.compiled
         ]
-        factor, unit = _unit(max(eager.centre for _, eager, _ in found))
+        found.sort(key=lambda each: -each[1].centre)
+        factor, unit = _unit(found[0][1].centre)
         rows: list[charts.Row] = [
             {
                 "row": self.case_name(one.stored.file.axes),
@@ -365,15 +366,22 @@ class Figures:
         """Return the kind of work that a speedup is of."""
         return self.edition.article.family(one.experiment)
 
-    def timed_name(self, one: Timed, between: str = "aside") -> str:
-        """Return workload and precision, and the experiment where these do not tell a speedup from one of its kind."""
+    def family_name(self, family: str) -> str:
+        """Return what a kind of work is called; one that is a single experiment by that one's name."""
+        return self.texts.names.get("family", {}).get(family) or self.texts.name("experiment", family)
+
+    def timed_name(self, one: Timed, between: str, words: Sequence[str] = ()) -> str:
+        """Return workload and precision, and the experiment where these do not tell a speedup from one of its kind.
+
+        `words` come before the precision; `between` is the label that joins them all to the workload.
+        """
         named = self.texts.name("workload", one.workload)
         alike = {
             other.experiment
             for other in self.edition.timed
             if (self.family(other), other.workload, other.setting) == (self.family(one), one.workload, one.setting)
         }
-        words = [self.texts.name("precision", one.setting)] if one.setting else []
+        words = [*words, *([self.texts.name("precision", one.setting)] if one.setting else [])]
         words += [self.texts.name("experiment", one.experiment)] if len(alike) > 1 else []
         return self.texts(f"list.{between}", first=named, second=naming.listed(self.texts, words)) if words else named
 

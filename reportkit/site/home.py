@@ -133,12 +133,11 @@ class HomePage:
         return fill(self.texts.labels[key], **details)
 
     def _named(self, one: Timed, among: Sequence[Timed]) -> str:
-        """Return what a speedup is of, with the kind of work where there are several."""
+        """Return what a speedup is of: workload, kind of work where there are several, precision."""
         figures = Figures(self.edition, self.texts)
-        name = figures.timed_name(one, "comma")
-        several = len({figures.family(other) for other in among}) > 1
-        family = self.texts.name("family", figures.family(one))
-        return self.texts("list.comma", first=name, second=family) if several else name
+        families = {figures.family(other) for other in among}
+        words = [figures.family_name(figures.family(one))] if len(families) > 1 else []
+        return figures.timed_name(one, "aside", words)
 
     def _fill(self, lane: str) -> Html:
         command = f'nox -s "experiments({lane})" report'
@@ -191,6 +190,7 @@ class HomePage:
 
     def _line(self, workload: Workload) -> Html:
         """Return a workload as a line: its smallest and largest speedup, kind of work, when it is earned back."""
+        figures = Figures(self.edition, self.texts)
         most, least = workload.timed[0], workload.timed[-1]
         name = self.texts.name("workload", workload.name)
         if most is least:
@@ -204,7 +204,7 @@ class HomePage:
             )
         else:
             value = put(self.texts.labels["home.from-to"], low=self._at(least), high=self._at(most))
-        small = [self.texts.sentence(self.texts.name("family", workload.family))]
+        small = [self.texts.sentence(figures.family_name(workload.family))]
         small += [earned] if (earned := self._earned_back(workload)) else []
         return join(
             [
