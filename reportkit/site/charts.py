@@ -180,12 +180,12 @@ def speedups(marks: Sequence[Mark], lanes: Sequence[str], words: Mapping[str, st
         if len(lanes) > 1
         else None,
     )
-    x = alt.X(
-        "low:Q",
-        scale=alt.Scale(zero=False, nice=True, padding=12, domainMin=_least(mark.low for mark in marks)),
-        title=words["x"],
-        axis=_axis(words["x"], format=".1f", tickCount=6),
-    )
+    least = _least(mark.low for mark in marks)
+
+    # Each layer has the whole axis: merged with another one's default it would lose its description.
+    def x(field: str) -> alt.X:
+        scale = alt.Scale(zero=False, nice=True, padding=12, domainMin=least)
+        return alt.X(f"{field}:Q", scale=scale, title=words["x"], axis=_axis(words["x"], format=".1f", tickCount=6))
 
     def of(*kinds: str) -> alt.Chart:
         wanted: alt.Chart = alt.Chart().transform_filter(alt.FieldOneOfPredicate(field="kind", oneOf=list(kinds)))
@@ -200,10 +200,16 @@ def speedups(marks: Sequence[Mark], lanes: Sequence[str], words: Mapping[str, st
         base = of(*kinds).encode(y=y(middle))
         bar, size = (10, 40) if filled else (2, 26)
         return [
-            base.mark_rule(color=COMPILED, strokeWidth=bar, opacity=0.4, aria=False).encode(x=x, x2="high:Q"),
-            base.mark_point(
-                color=COMPILED, filled=filled, size=size, opacity=1 if filled else 0.75, strokeWidth=1.2
-            ).encode(x="centre:Q", shape=shape, tooltip=tooltip),
+            base.mark_rule(color=COMPILED, strokeWidth=bar, opacity=0.4, aria=False).encode(x=x("low"), x2="high:Q"),
+            _said(
+                base.mark_point(
+                    color=COMPILED, filled=filled, size=size, opacity=1 if filled else 0.75, strokeWidth=1.2
+                ).encode(x=x("centre"), shape=shape, tooltip=tooltip),
+                "datum.name",
+                "datum.lane",
+                "datum.shown",
+                "datum.eager",
+            ),
         ]
 
     def names(kind: str, field: str, band: float, place: str | int, **options: Any) -> alt.Chart:
@@ -213,7 +219,7 @@ def speedups(marks: Sequence[Mark], lanes: Sequence[str], words: Mapping[str, st
 
     middle = 0.74 if narrow else 0.5
     layers = [
-        alt.Chart(_data([{"one": 1.0}])).mark_rule(color=TEXT, strokeDash=[2, 2], aria=False).encode(x="one:Q"),
+        _one().encode(x=x("one")),
         *dots("beside", filled=False),
         *dots("first", "more", filled=True),
     ]
@@ -238,8 +244,12 @@ def curve(rows: Sequence[Row], lanes: Sequence[str], words: Mapping[str, str]) -
     Each row has `size` (a text, in order), `lane`, `low`, `centre`, `high`, `shown` and `chosen`.
     """
     order = list(dict.fromkeys(str(row["size"]) for row in rows))
-    scale = alt.Scale(zero=False, nice=True, domainMin=_least(float(row["low"]) for row in rows))
-    y = alt.Y("centre:Q", scale=scale, title=words["y"], axis=_axis(words["y"], format=".1f", tickCount=5))
+    least = _least(float(row["low"]) for row in rows)
+
+    def y(field: str) -> alt.Y:
+        scale = alt.Scale(zero=False, nice=True, domainMin=least)
+        return alt.Y(f"{field}:Q", scale=scale, title=words["y"], axis=_axis(words["y"], format=".1f", tickCount=5))
+
     axis = _axis(words["x"], labelAngle=0, grid=False)
     x = alt.X("size:N", sort=order, title=words["x"], axis=axis, scale=alt.Scale(type="point", padding=0.3))
     shape = alt.Shape(
@@ -254,7 +264,7 @@ def curve(rows: Sequence[Row], lanes: Sequence[str], words: Mapping[str, str]) -
         alt.Tooltip("lane:N", title=words["lane"]),
         alt.Tooltip("shown:N", title=words["y"]),
     ]
-    layers = [alt.Chart(_data([{"one": 1.0}])).mark_rule(color=TEXT, strokeDash=[2, 2], aria=False).encode(y="one:Q")]
+    layers = [_one().encode(y=y("one"))]
     for wanted in (False, True):
         some = [row for row in rows if row["chosen"] == wanted]
         if some:
@@ -263,13 +273,18 @@ def curve(rows: Sequence[Row], lanes: Sequence[str], words: Mapping[str, str]) -
                 {"strokeWidth": 2.5} if wanted else {"strokeWidth": 1, "strokeDash": [4, 3], "opacity": 0.6}
             )
             layers += [
-                base.mark_line(color=COMPILED, aria=False, **look).encode(y=y, detail="lane:N"),
+                base.mark_line(color=COMPILED, aria=False, **look).encode(y=y("centre"), detail="lane:N"),
                 base.mark_rule(color=COMPILED, strokeWidth=8 if wanted else 2, opacity=0.4, aria=False).encode(
-                    y="low:Q", y2="high:Q"
+                    y=y("low"), y2="high:Q"
                 ),
-                base.mark_point(
-                    color=COMPILED, filled=wanted, size=60 if wanted else 30, opacity=1 if wanted else 0.75
-                ).encode(y=y, shape=shape, tooltip=tooltip),
+                _said(
+                    base.mark_point(
+                        color=COMPILED, filled=wanted, size=60 if wanted else 30, opacity=1 if wanted else 0.75
+                    ).encode(y=y("centre"), shape=shape, tooltip=tooltip),
+                    json.dumps(f"{words['x']} ") + " + datum.size",
+                    "datum.lane",
+                    "datum.shown",
+                ),
             ]
     return _spec(alt.layer(*layers), height=240)
 
@@ -304,12 +319,11 @@ def earned_back(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]
         title=words["x"],
         axis=_axis(words["x"], format="~s", values=[10**power for power in range(begin, _powers(rows) + 1)]),
     )
-    y = alt.Y(
-        "share:Q",
-        scale=alt.Scale(domain=[0, TALLEST]),
-        title=words["y"],
-        axis=_axis(words["y"], format=".1f", tickCount=6),
-    )
+
+    def y(field: str) -> alt.Y:
+        scale = alt.Scale(domain=[0, TALLEST])
+        return alt.Y(f"{field}:Q", scale=scale, title=words["y"], axis=_axis(words["y"], format=".1f", tickCount=6))
+
     dash = alt.StrokeDash(
         "row:N",
         sort=order,
@@ -324,11 +338,16 @@ def earned_back(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]
     base = alt.Chart(_data(points))
     # A line is hard to point at; its points, unseen, answer for it.
     layers = [
-        alt.Chart(_data([{"one": 1.0}])).mark_rule(color=TEXT, strokeDash=[2, 2], aria=False).encode(y="one:Q"),
-        base.mark_line(color=COMPILED, strokeWidth=2, clip=True, aria=False).encode(x=x, y=y, strokeDash=dash),
-        base.transform_filter(f"datum.share <= {TALLEST}")
-        .mark_point(filled=True, color=COMPILED, size=90, opacity=0, clip=True)
-        .encode(x=x, y=y, tooltip=tooltip),
+        _one().encode(y=y("one")),
+        base.mark_line(color=COMPILED, strokeWidth=2, clip=True, aria=False).encode(x=x, y=y("share"), strokeDash=dash),
+        _said(
+            base.transform_filter(f"datum.share <= {TALLEST}")
+            .mark_point(filled=True, color=COMPILED, size=90, opacity=0, clip=True)
+            .encode(x=x, y=y("share"), tooltip=tooltip),
+            "datum.row",
+            f"format(datum.calls, ',.0f') + {json.dumps(' ' + words['x'])}",
+            "format(datum.share, '.2f')",
+        ),
     ]
     return _spec(alt.layer(*layers), height=240)
 
@@ -346,14 +365,19 @@ def pairs(rows: Sequence[Row], words: Mapping[str, str], unit: str) -> dict[str,
     ]
     y = _rows(order, words["rows"])
     title = f"{words['x']} ({unit})"
-    x = alt.X("time:Q", scale=alt.Scale(zero=True, nice=True), title=title, axis=_axis(title, tickCount=6))
+
+    def x(field: str) -> alt.X:
+        scale = alt.Scale(zero=True, nice=True)
+        return alt.X(f"{field}:Q", scale=scale, title=title, axis=_axis(title, tickCount=6))
+
+    line = alt.Chart(_data(rows)).mark_rule(color=GRID, strokeWidth=3, aria=False)
     marks = [
-        alt.Chart(_data(rows)).mark_rule(color=GRID, strokeWidth=3).encode(y=y, x="eager:Q", x2="compiled:Q"),
-        alt.Chart(_data(points))
+        line.encode(y=y, x=x("eager"), x2="compiled:Q"),
+        _said(alt.Chart(_data(points)), "datum.row", "datum.side", "datum.shown")
         .mark_point(filled=True, size=80, opacity=0.9)
         .encode(
             y=y,
-            x=x,
+            x=x("time"),
             color=_sides(words),
             shape=alt.Shape(
                 "side:N",
@@ -380,7 +404,12 @@ def strips(rows: Sequence[Row], words: Mapping[str, str], unit: str) -> dict[str
     title = f"{words['x']} ({unit})"
     sides = [words["eager"], words["compiled"]]
     chart = (
-        alt.Chart(_data(points))
+        _said(
+            alt.Chart(_data(points)),
+            "datum.row",
+            "datum.side",
+            f"format(datum.time, '.4~g') + {json.dumps(' ' + unit)}",
+        )
         .transform_calculate(place=f"(datum.side === {json.dumps(sides[0])} ? 0 : 1) + datum.jitter")
         .mark_point(filled=True, size=16, opacity=0.5)
         .encode(
@@ -407,7 +436,7 @@ def first_calls(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]
     points = [{**row, "cache": words[str(row["cache"])]} for row in rows]
     both = [words["cold"], words["warm"]]
     chart = (
-        alt.Chart(_data(points))
+        _said(alt.Chart(_data(points)), "datum.row", "datum.cache", "format(datum.time, '.3~g') + ' s'")
         .mark_point(size=70, strokeWidth=2, color=COMPILED, opacity=1)
         .encode(
             y=_rows(order, words["rows"]),
@@ -449,7 +478,7 @@ def timers(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]:
     shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(workloads))]
     fill = alt.Scale(domain=states, range=[TEXT, "transparent"])
     chart = (
-        alt.Chart(_data(rows))
+        _said(alt.Chart(_data(rows)), "datum.row", "datum.workload", "datum.shown", "datum.near")
         .mark_point(size=60, strokeWidth=1.5, stroke=TEXT, opacity=1)
         .encode(
             y=_rows(order, words["rows"]),
@@ -491,6 +520,20 @@ def _sides(words: Mapping[str, str]) -> alt.Color:
 
 def _legend(title: str | None = None, **options: Any) -> alt.Legend:
     return alt.Legend(orient="top", title=title, symbolOpacity=1, **options)
+
+
+def _said(chart: alt.Chart, *parts: str) -> alt.Chart:
+    """Return marks that say these expressions to a screen reader; by itself Vega reads out the names of fields."""
+    said: alt.Chart = chart.transform_calculate(said=f"join([{', '.join(parts)}], ', ')").encode(
+        description=alt.Description("said:N")
+    )
+    return said
+
+
+def _one() -> alt.Chart:
+    """Return the line at 1.0, no difference, on whichever axis the field `one` is put."""
+    line: alt.Chart = alt.Chart(_data([{"one": 1.0}])).mark_rule(color=TEXT, strokeDash=[2, 2], aria=False)
+    return line
 
 
 def _axis(description: str, **options: Any) -> alt.Axis:

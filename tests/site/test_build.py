@@ -97,10 +97,8 @@ def test_home_answers_with_figures(full: Built) -> None:
     assert "No A100 was measured." in shown
     assert "earned back after about" in shown
     chinese = words(full.page("zh/index.html"))
-    assert (
-        "\u662f\u7684\u3002\u5728 NVIDIA H200 \u4e0a\u7528 PyTorch 2.5\uff0c\u7f16\u8bd1\u540e\u7684\u901f\u5ea6\uff1aResNet-50"
-        in chinese
-    )
+    assert "\u662f\u7684\u3002\u5728 NVIDIA H200 \u4e0a\u7528 PyTorch 2.5\uff0c" in chinese
+    assert "\u901f\u5ea6\uff1aResNet-50" in chinese
 
 
 def test_small_shapes_are_never_the_headline(smoke: Built) -> None:

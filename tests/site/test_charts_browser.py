@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import xml.etree.ElementTree as ET
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +11,8 @@ import pytest
 from tests.site.test_browser import Watched, address, browser  # noqa: F401 -- a fixture
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.sync_api import Browser
 
     from tests.site.conftest import Built
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SVG = "{http://www.w3.org/2000/svg}"
+SAVE = {"en": "Save as", "zh": "\u4fdd\u5b58\u4e3a"}
 COLOURS = {"light": "#ffffff", "dark": "#14181d"}
 
 
@@ -72,7 +74,7 @@ def test_a_chart_is_saved_as_it_is_seen(
     saved = {}
     for kind in ("svg", "png"):
         button = figure.locator(f"button[data-kind={kind}]")
-        assert button.inner_text() == f"{'Save as' if language == 'en' else '\u4fdd\u5b58\u4e3a'} {kind.upper()}"
+        assert button.inner_text() == f"{SAVE[language]} {kind.upper()}"
         with page.expect_download() as found:
             button.click()
         assert found.value.suggested_filename == f"chart-times.{kind}"
@@ -103,7 +105,8 @@ def test_a_chart_is_stepped_through_by_keyboard(browser: Browser, full: Built) -
     assert said.inner_text() == "Arrow keys step through the points."
     page.keyboard.press("ArrowRight")
     first = said.inner_text()
-    assert "workload: " in first
+    assert first.startswith("Stable Diffusion UNet, ")
+    assert " ms / " in first
     assert live.locator("[data-at]").count() == 1
     page.keyboard.press("ArrowDown")
     assert said.inner_text() != first
@@ -124,8 +127,8 @@ def test_charts_are_named_in_the_pages_language(browser: Browser, full: Built, l
         page.goto(address(full, name, language))
         watched.settle()
         assert page.locator("figure.rk-chart").count() > 0
-        for label in page.locator(".rk-live svg, .rk-live").evaluate_all("all => all.map(one => one.ariaLabel)"):
-            assert label
+        named = page.locator(".rk-live, .rk-live [role=graphics-document]")
+        assert all(named.evaluate_all("all => all.map(one => one.getAttribute('aria-label'))"))
         for label in page.locator(".rk-live svg [role=graphics-symbol]").evaluate_all(
             "all => all.map(one => one.getAttribute('aria-label'))"
         ):
@@ -159,8 +162,9 @@ def test_chinese_search_finds_pages_that_have_the_words(browser: Browser, full: 
     page.keyboard.type(query)
     page.keyboard.press("End")  # As an input method does, the text above comes without a key; this is one.
     page.wait_for_selector(".md-search-result__item a")
-    found = page.locator(".md-search-result__item")
-    assert found.count() > 2
-    assert query in found.first.inner_text().replace("\u200b", "")
+    page.wait_for_timeout(300)
+    found = [one.replace("\u200b", "") for one in page.locator(".md-search-result__item").all_inner_texts()]
+    # The theme looks for parts of a word as well, and ranks by its own rule.
+    assert sum(query in one for one in found[:4]) > 0, found[:4]
     page.close()
     assert not watched.troubles

@@ -45,6 +45,14 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
 
+  /* Vega describes axes and legends in English sentences: what stands on them says it in the page's language. */
+  const described = (live) => live.querySelectorAll("[aria-roledescription=axis], [aria-roledescription=legend]").forEach((part) => {
+    const texts = (role) => [...part.querySelectorAll(`.role-${role} text`)].map((one) => one.textContent);
+    const kind = part.getAttribute("aria-roledescription");
+    const words = [...texts(`${kind}-title`), ...texts(`${kind}-label`)];
+    part.setAttribute("aria-label", words.filter(Boolean).join(", "));
+  });
+
   /* Arrow keys go from point to point; what each says is read out and shown below the plot. */
   const steppable = (figure, live) => {
     const said = document.createElement("p");
@@ -89,6 +97,7 @@
       const result = await vegaEmbed(target, { ...spec(width), width }, options);
       if (view) view.finalize();
       view = result;
+      described(target);
       live.replaceChildren(target);
       plot.querySelectorAll(".rk-wide, .rk-narrow").forEach((still) => still.classList.add("rk-still"));
       plot.append(live);
