@@ -306,7 +306,7 @@ def earned_back(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]
             "share": round((float(row["first"]) + calls * float(row["compiled"])) / (calls * float(row["eager"])), 4),
         }
         for row in rows
-        for calls in (round(10 ** (step / 8), 3) for step in range(8 * _powers(rows) + 1))
+        for calls in (round(10 ** (step / 16), 3) for step in range(16 * _powers(rows) + 1))
     ]
     # It begins where the first line comes into sight.
     within = [float(point["calls"]) for point in points if float(point["share"]) <= TALLEST]

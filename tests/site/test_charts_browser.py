@@ -105,7 +105,7 @@ def test_a_chart_is_stepped_through_by_keyboard(browser: Browser, full: Built) -
     assert said.inner_text() == "Arrow keys step through the points."
     page.keyboard.press("ArrowRight")
     first = said.inner_text()
-    assert first.startswith("Stable Diffusion UNet, ")
+    assert first.startswith("ResNet-50, default precision, eager, ")
     assert " ms / " in first
     assert live.locator("[data-at]").count() == 1
     page.keyboard.press("ArrowDown")
