@@ -35,4 +35,11 @@ ARTICLE = Article(
         "modes.max-autotune-resnet50-h-cold-2",
         "modes.max-autotune-resnet50-h-cold-3",
     ),
+    families={
+        "inference": ("table", "amp"),
+        "varying-shapes": ("stream", "lengths"),
+        "generation": ("generate",),
+        "training": ("training",),
+        "hard-to-capture": ("recursive", "moe"),
+    },
 )

@@ -215,9 +215,12 @@ class Article:
     time that a machine is lent for, cut what comes last."""
     last: tuple[str, ...] = ()
     """Those that are measured after all others, in this order: what costs much and says least."""
+    families: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """Kinds of work, with the experiments of each, in the order that pages show them in: an inference and a training
+    step are not to stand in one row of speedups as if they were alike."""
 
     def __post_init__(self) -> None:
-        """Refuse ids that occur twice, and anchors that there are none of."""
+        """Refuse ids that occur twice, and anchors or families of experiments that there are none of."""
         for kind, ids in {
             "section": [section.id for section in self.sections],
             "claim": [claim.id for claim in self.claims],
@@ -231,6 +234,7 @@ class Article:
         if self.anchors not in {None, *known}:
             message = f"the anchors are experiment {self.anchors!r}, and there is none"
             raise PlanError(message)
+        self._check_families(known)
         for claim in self.claims:
             for where in claim.quantity.cases():
                 if where.experiment not in known:
@@ -282,6 +286,15 @@ class Article:
 
         return sorted(cases, key=place)  # Stable: reading order otherwise.
 
+    def _check_families(self, known: set[str]) -> None:
+        sorted_in = [name for experiments in self.families.values() for name in experiments]
+        for name in sorted_in:
+            if name not in known or sorted_in.count(name) > 1:
+                message = f"experiment {name!r} is named {sorted_in.count(name)} times in families; " + (
+                    "it belongs to one" if name in known else "there is none"
+                )
+                raise PlanError(message)
+
     def _check_repeats(self, claim: Claim) -> None:
         from reportkit.claims import SomeBelow  # It imports this module.
 
@@ -314,6 +327,10 @@ class Article:
     def section_of(self, experiment: str) -> Section:
         """Return the section in whose module the experiment lives. Raises StopIteration for none."""
         return next(s for s in self.sections if any(e.id == experiment for e in s.experiments))
+
+    def family(self, experiment: str) -> str:
+        """Return the kind of work that an experiment times; its own id where it is of none that is named."""
+        return next((family for family, experiments in self.families.items() if experiment in experiments), experiment)
 
     def find(self, experiment: str, where: Mapping[str, Axis | tuple[Axis, ...]]) -> tuple[Case, ...]:
         """Return the cases of an experiment at a place on its axes, in plan order."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from reportkit import lanes, records
 from reportkit.claims import SETTING_AXIS, Each, Speedup
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
     from reportkit.records import Damaged, Stored
 
 DECIDED = ("supported", "refuted", "inconclusive")
+
+ON_ITS_MERITS = ("inside", "outside", "straddles", "depends-on-setting")
+"""Reasons of a verdict that passed every gate: its interval counts, whatever it says."""
+
+Worth = Literal["pays", "does-not", "depends"]
+"""Whether compiling a workload makes a call faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +75,11 @@ class Timed:
     """The processes that the speedup rests on, one a case file."""
 
     @property
+    def centre(self) -> float:
+        """The speedup itself."""
+        return self.part.interval.centre if self.part.interval else math.nan
+
+    @property
     def eager(self) -> Interval | None:
         """The median of eager's seconds a call over those processes."""
         return _middle([one.eager for one in self.processes if one.eager])
@@ -76,6 +88,17 @@ class Timed:
     def compiled(self) -> Interval | None:
         """The same of compiled."""
         return _middle([one.compiled for one in self.processes if one.compiled])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """All speedups of a workload at one kind of work in one lane on one machine: one a precision."""
+
+    family: str
+    name: str
+    timed: tuple[Timed, ...]
+    """The largest speedup first."""
+    worth: Worth
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,6 +238,42 @@ class Edition:
                     )
                     found.setdefault(part.files, one)
         return tuple(found.values())
+
+    def speedups(self, lane: str) -> tuple[Timed, ...]:
+        """Return the speedups of a lane that passed every gate, on the machine that counts most, the largest first."""
+        found = [one for one in self.timed if one.verdict.lane == lane and one.part.reason.code in ON_ITS_MERITS]
+        own = [one for one in found if not one.verdict.contributed] or found
+        return tuple(
+            sorted(
+                (one for one in own if one.verdict.machine == own[0].verdict.machine),
+                key=lambda one: one.centre,
+                reverse=True,
+            )
+        )
+
+    def worth(self, lane: str) -> tuple[Workload, ...]:
+        """Return every workload of a lane with whether compiling it pays; those that differ most from 1 first.
+
+        It pays where each of its intervals lies above the criteria's range of no difference; it does not where each
+        lies below 1 or in that range; else it depends: on the precision, or on samples that do not decide.
+        """
+        groups: dict[tuple[str, str], list[Timed]] = {}
+        for one in self.speedups(lane):
+            groups.setdefault((self.article.family(one.experiment), one.workload), []).append(one)
+        found = [
+            Workload(family=family, name=name, timed=tuple(timed), worth=self._worth(timed))
+            for (family, name), timed in groups.items()
+        ]
+        return tuple(sorted(found, key=lambda one: -max(abs(math.log(timed.centre)) for timed in one.timed)))
+
+    def _worth(self, timed: list[Timed]) -> Worth:
+        low, high = self.criteria.no_difference
+        intervals = [one.part.interval for one in timed if one.part.interval]
+        if all(one.low > high for one in intervals):
+            return "pays"
+        if all(one.high < 1 or (low <= one.low and one.high <= high) for one in intervals):
+            return "does-not"
+        return "depends"
 
 
 def _middle(found: list[Interval]) -> Interval | None:

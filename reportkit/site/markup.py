@@ -151,6 +151,7 @@ def link(text: Html, at: str, to: str, **attributes: str) -> Html:
 
 def relative(at: str, to: str) -> str:
     """Return the path from the page `at` to `to`; a Markdown page's ending becomes that of its HTML."""
-    path, mark, anchor = to.partition("#")
+    path = re.split(r"[?#]", to, maxsplit=1)[0]
+    rest = to[len(path) :]
     path = re.sub(r"\.md$", ".html", path)
-    return posixpath.relpath(path, posixpath.dirname(at) or ".") + mark + anchor
+    return posixpath.relpath(path, posixpath.dirname(at) or ".") + rest

@@ -76,7 +76,7 @@ def quantity(texts: Texts, asked: Quantity) -> str:
             words = texts("quantity.untestable-shown" if shown else "quantity.untestable")
         case _:
             words = what(texts, asked)
-    return words[:1].upper() + words[1:] if texts.language == "en" else words
+    return texts.sentence(words)
 
 
 def short(texts: Texts, asked: Quantity) -> str:

@@ -18,7 +18,7 @@ from reportkit.quantity import format_quantity, format_seconds, format_share
 from reportkit.records import Finding
 from reportkit.site import charts, claimreview, lines, naming, tables
 from reportkit.site.claimreview import RAW
-from reportkit.site.fragments import FIRST_CALL, LOADING, Fragments
+from reportkit.site.figures import FIRST_CALL, LOADING, Figures
 from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, python, relative, scroll
 
 if TYPE_CHECKING:
@@ -444,7 +444,7 @@ class _ClaimPage:
                 # Shared caches are those of the section, neither empty nor one's own.
                 and (caches := cases[stored.file.case].caches(stored.file.scale)) != "shared"
             ]
-            chart = Fragments(self.edition, self.texts, self.at).first_call_chart
+            chart = Figures(self.edition, self.texts).first_call_chart
             found += [chart(timed, "claim.first-title", "claim.first-description")] if timed else []
         return found
 
@@ -514,7 +514,7 @@ class _ClaimPage:
             ),
             note=self.texts("claim.samples-note", most=charts.MOST_POINTS),
         )
-        return charts.figure(chart, self.texts("chart.data"))
+        return charts.figure(chart, self.texts)
 
     def _evidence(self) -> list[Html]:
         """Return what each finding rests on, observation by observation."""

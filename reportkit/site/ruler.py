@@ -306,7 +306,7 @@ class RulerPage:
             ),
             note=self.texts("ruler.hollow", bias=format_share(ruler.AIMS.bias)) + self._chart_marks(place),
         )
-        return charts.figure(chart, self.texts("chart.data"))
+        return charts.figure(chart, self.texts)
 
     def _chart_marks(self, place: Measured) -> str:
         """Return the marks of a place and what they mean, as the end of a chart's note."""

@@ -77,6 +77,10 @@ class Texts:
         """Return what a value of an axis is called, or the value where it has no name of its own."""
         return self.names.get(axis, {}).get(str(value), str(value))
 
+    def sentence(self, words: str) -> str:
+        """Return words as they stand at the beginning of a line: in English with a capital."""
+        return words[:1].upper() + words[1:] if self.language == "en" else words
+
     def called(self, label: str) -> str:
         """Return what a part of a claim is called, whichever axis its label is a value of."""
         return next((names[label] for names in self.names.values() if label in names), label)
@@ -112,6 +116,8 @@ def _texts(data: Mapping[str, Any], article: Article, language: str, labels: Map
     for claim in article.claims:
         for axis, value in _named(claim):
             _string(data, file, "names", axis, value)
+    for family in article.families:
+        _string(data, file, "names", "family", family)
     return Texts(
         language=language,
         labels=MappingProxyType(dict(labels[language])),

@@ -17,6 +17,7 @@ from experiments import ARTICLE
 from reportkit import records
 from reportkit.digest import digests
 from reportkit.records import Finding, Measurement, Scalar
+from reportkit.site.home import MOST
 from tests.casefiles import changed, run_files, write_run
 from tests.site.conftest import HOSTILE, report
 
@@ -90,12 +91,15 @@ def test_nothing_is_asked_of_another_host(full: Built) -> None:
 
 def test_home_answers_with_figures(full: Built) -> None:
     shown = words(full.page("index.html"))
-    assert "Yes, on NVIDIA H200 with PyTorch 2.5: ResNet-50" in shown
-    assert re.search(r"1\.36x \[1\.3\d, 1\.3\d\] as fast as eager", shown)
+    assert re.search(
+        r"Yes\. With PyTorch 2\.5 on NVIDIA H200, compiling makes ResNet-50 \(.*?\) 1\.36x \[1\.3\d, 1\.3\d\]", shown
+    )
+    assert re.search(r"compiling makes ResNet-50 \(.*?\) 1\.71x \[1\.7\d, 1\.7\d\] as fast as eager", shown)
     assert "No A100 was measured." in shown
     assert "earned back after about" in shown
     chinese = words(full.page("zh/index.html"))
-    assert "\u662f\u7684\u3002\u5728 NVIDIA H200 \u4e0a\u7528 PyTorch 2.5" in chinese
+    assert "\u662f\u7684\u3002\u5728 NVIDIA H200 \u4e0a\u7528 PyTorch 2.5\uff0c" in chinese
+    assert "\u901f\u5ea6\uff1aResNet-50" in chinese
 
 
 def test_small_shapes_are_never_the_headline(smoke: Built) -> None:
@@ -259,14 +263,16 @@ def test_a_mistake_is_one_message_and_the_old_site_stays(
     assert not list(project.glob(".site-*"))
 
 
-def test_home_names_each_precision_and_lists_the_claims(full: Built) -> None:
-    shown = words(full.page("index.html"))
-    assert shown.count("earned back after about") == len(re.findall(r"to import Inductor", shown))
+def test_home_is_short_and_leads_to_the_ledger(full: Built) -> None:
+    home = full.page("index.html")
+    shown = words(home)
     here = [claim for claim in ARTICLE.checked if claim.lane in {None, ARTICLE.lane}]
     assert f"of {len(here)} claims have measurements" in shown
-    for claim in ARTICLE.checked:
-        assert f'href="claims/{claim.id}.html"' in full.page("index.html")
-    assert 'href="claims/no-difference.html"' not in full.page("index.html")
+    for column in re.findall(r'<section><h2 id="home-(?:pays|does-not|depends)-.*?</section>', home, re.DOTALL):
+        assert column.count("<li>") <= MOST + 1
+    for outcome in ("supported", "refuted", "not-measured"):
+        assert f"ledger.html?outcome={outcome}&lane=2.5" in html.unescape(home)
+    assert "ledger.html?lane=2.15&machine=nvidia-h200" in html.unescape(home)
 
 
 def test_the_ruler_has_every_part_in_both_languages(full: Built, empty: Built) -> None:
@@ -363,7 +369,7 @@ def test_what_rests_on_a_local_run_says_so_on_home(make_project: MakeProject) ->
     assert (built.code, built.errors) == (0, "")
     home = built.page("index.html")
     answer, tally = (re.findall(rf'class="{name}"[^>]*>(.*?)</(?:p|ul)>', home, re.DOTALL) for name in NAMES)
-    assert ">local<" in answer[0]
+    assert ">local<" in answer[-1]  # The panel of the lane that was measured comes last.
     assert ">local<" in tally[0]
     assert "local: a run on this machine" in words(home)
     # The table under the strip plot has the median of all samples: that of the case files' table.

@@ -31,6 +31,9 @@ SECTION = next(one for one in ARTICLE.sections if one.id == "benchmarks")
 SMALL = replace(
     ARTICLE,
     anchors=None,
+    first=(),
+    last=(),
+    families={},
     sections=(replace(SECTION, claims=tuple(claim for claim in SECTION.claims if claim.id in CLAIMS)),),
 )
 

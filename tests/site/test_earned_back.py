@@ -12,7 +12,7 @@ from experiments import ARTICLE
 from reportkit import judge, records
 from reportkit.plan import PlanError
 from reportkit.records import Stored
-from reportkit.site.fragments import Fragments
+from reportkit.site.figures import Figures
 from tests.casefiles import DIGESTS, run_files
 from tests.site.test_tally import QUICK, edition
 
@@ -26,19 +26,19 @@ FIRST, CALLS = 3, 4
 """Columns of a table's row."""
 
 
-def fragments(speedups: dict[str, float], only: str = "table") -> Fragments:
+def fragments(speedups: dict[str, float], only: str = "table") -> Figures:
     stored = tuple(
         Stored(f"results/{records.relative_path(file).as_posix()}", file)
         for file in run_files(speedups=speedups, only=only)
     )
     made = replace(edition(ARTICLE), stored=stored, observations=judge.observe(ARTICLE, list(stored), DIGESTS, QUICK))
-    return Fragments(made, made.texts["en"], "article/limits.md")
+    return Figures(made, made.texts["en"])
 
 
 def rows(table: str) -> dict[str, list[str]]:
     """Return the cells of each row, by the first one."""
     cells = [
-        [html.unescape(re.sub("<[^>]+>", "", cell)) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)]
+        [html.unescape(re.sub("<[^>]+>", "", cell)) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row)]
         for row in re.findall(r"<tr>(.*?)</tr>", table)
     ]
     return {row[0]: row for row in cells if row}
