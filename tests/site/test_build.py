@@ -271,7 +271,7 @@ def test_home_is_short_and_leads_to_the_ledger(full: Built) -> None:
     for column in re.findall(r'<section><h2 id="home-(?:pays|does-not|depends)-.*?</section>', home, re.DOTALL):
         assert column.count("<li>") <= MOST + 1
     for outcome in ("supported", "refuted", "not-measured"):
-        assert f"ledger.html?outcome={outcome}&lane=2.5" in html.unescape(home)
+        assert f"ledger.html?verdict={outcome}" in html.unescape(home)
     assert "ledger.html?lane=2.15&machine=nvidia-h200" in html.unescape(home)
 
 
