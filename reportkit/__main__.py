@@ -48,7 +48,11 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--lane", required=True, help="the lane this environment is; checked against its torch")
     run.add_argument("--scale", choices=("full", "smoke"), help="full with a CUDA GPU, else smoke")
     run.add_argument("--budget", type=_duration, metavar="TIME", help="start no case that would not fit: 9m, 90s, 1h")
-    run.add_argument("--resume", action="store_true", help="skip cases that have a fresh file already")
+    run.add_argument(
+        "--resume",
+        action="store_true",
+        help="skip cases that have a fresh file already (a plan lists them all the same)",
+    )
     run.add_argument("--plan", action="store_true", help="only print the cases and their estimated cost")
     run.add_argument("--machine", help="a stable name for this machine; else its GPU's, or its processor's")
     run.add_argument("--output", type=Path, default=Path("runs"), help="folder of the case files (default: runs)")
@@ -218,11 +222,12 @@ def _nothing_in_common(names: list[str], machine: str | None, stored: list[Store
         for name in names
     }
     told = "; ".join(f"{name} has files of {', '.join(found) or 'no machine'}" for name, found in places.items())
-    missing = next((name for name, found in places.items() if not found), names[1])
+    missing = [name for name, found in places.items() if not found] or names[1:]
+    measure = " ".join(f'"experiments({name})"' for name in missing)
     where = f" on {machine}" if machine else ""
     return (
-        f"nothing to compare: no case has a file that counts in both {names[0]} and {names[1]}{where} ({told}). "
-        f'`nox -s "experiments({missing})"` measures one'
+        f"nothing to compare: no timed case has a file that counts in both {names[0]} and {names[1]}{where} ({told}). "
+        f"`nox -s {measure}` measures {'both' if len(missing) > 1 else 'one'}"
     )
 
 
@@ -268,7 +273,11 @@ def _check_proposed(folder: Path) -> int:
 
 
 def _report(_options: argparse.Namespace) -> int:
-    from reportkit.site.build import build
+    try:
+        from reportkit.site.build import build
+    except ModuleNotFoundError as error:
+        message = f"this environment can't build the site, it has no {error.name}; `nox -s report` makes one that can"
+        raise PlanError(message) from error
 
     return build(_project())
 

@@ -312,6 +312,7 @@ def as_objects(verdicts: Iterable[Verdict], sentences: Mapping[str, str] | None 
                 "lane": verdict.lane,
                 "machine": verdict.machine,
                 "scale": verdict.scale,
+                "local": verdict.local,
                 "verdict": verdict.outcome,
                 "reason": reason,
                 "interval": None if verdict.interval is None else asdict(verdict.interval),

@@ -575,7 +575,8 @@ def test_objects_are_json_with_the_promised_keys() -> None:
     verdicts = judge.judge(ARTICLE, filed(run_files()), LANES, DIGESTS, QUICK)
     objects = json.loads(json.dumps(judge.as_objects(verdicts)))
     assert len(objects) == len(verdicts)
-    keys = {"id", "section", "lane", "machine", "scale", "verdict", "reason", "interval", "bound", "parts", "files"}
+    keys = {"id", "section", "lane", "machine", "scale", "local", "verdict", "reason"}
+    keys |= {"interval", "bound", "parts", "files"}
     assert all(set(one) == keys for one in objects)
     parts = {"label", "setting", "verdict", "reason", "interval", "holds", "files"}
     assert all(set(part) == parts for one in objects for part in one["parts"])

@@ -135,7 +135,7 @@ def _lock(path: Path, packages: dict[str, str]) -> dict[str, Scalar | None]:
     known: dict[str, Scalar | None] = {} if stamp is None else dict(dataclasses.asdict(stamp))
     if path.is_file():
         text = path.read_text(encoding="utf-8")
-        pins = dict(re.findall(r"^([a-z0-9][a-z0-9._-]*)==([^\s;\\]+)", text, re.MULTILINE))
+        pins = locked(text)
         differing = sorted(
             f"{name} {packages[name]}, locked {version}"
             for name, version in pins.items()
@@ -146,6 +146,14 @@ def _lock(path: Path, packages: dict[str, str]) -> dict[str, Scalar | None]:
             "differs_from_lock": "; ".join(differing) or None,
         }
     return known
+
+
+def locked(text: str) -> dict[str, str]:
+    """Return the version that a lock pins each package to on this Python and platform, by name."""
+    from packaging.markers import Marker  # Torch's libraries bring it to every lane.
+
+    pins = re.findall(r"^([a-z0-9][a-z0-9._-]*)==([^\s;\\]+)(?: *; *([^\\\n]+))?", text, re.MULTILINE)
+    return {name: version for name, version, marker in pins if not marker or Marker(marker.strip()).evaluate()}
 
 
 def nvml_device() -> Any:

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -70,6 +71,9 @@ FAREWELL = 10.0
 
 PROBE_LIMIT = 300.0
 """Seconds in which torch must have been imported."""
+
+MOST_NAMED = 8
+"""Cases that are named in one line."""
 
 LONGEST_OUTPUT = 4000
 """Characters of a dead child's output that are kept, from its end."""
@@ -226,6 +230,8 @@ def show_plan(cases: Sequence[Case], scale: Scale, budget: float | None = None) 
         say(f"{case.cost[scale]:7.0f} s  {case.name}{'' if fits else '  (does not fit the budget)'}")
     total = sum(case.cost[scale] for case in cases)
     say(f"{total:7.0f} s  {len(cases)} cases at {scale} scale, about {total / 60:.1f} minutes")
+    if budget is not None:
+        say(f"{spent:7.0f} s  of them fit the budget, about {spent / 60:.1f} minutes")
 
 
 def say(text: str) -> None:
@@ -298,12 +304,11 @@ def _left(cases: Sequence[Case], context: Context) -> list[Case]:
 
 
 def _run_all(cases: list[Case], context: Context) -> int:
-    counts: dict[str, int] = {}
+    files: list[CaseFile] = []
     skipped: list[str] = []
     deadline = None if context.wish.budget is None else time.monotonic() + context.wish.budget
     total = sum(case.cost[context.scale] for case in cases)
     interrupted = None
-    anchors: list[CaseFile] = []
     with _bar(total) as bar:
         for group in _groups(cases, context.scale):
             cost = sum(case.cost[context.scale] for case in group)
@@ -315,21 +320,31 @@ def _run_all(cases: list[Case], context: Context) -> int:
                 continue
             try:
                 for file in _measure(group, context, bar):
-                    counts[file.status] = counts.get(file.status, 0) + 1
+                    files.append(file)
                     if file.experiment == context.article.anchors:
-                        anchors.append(file)
-                        _anchor(anchors, context)
+                        _anchor([one for one in files if one.experiment == file.experiment], context)
             except Interrupted as stop:
                 interrupted = stop
                 break
-    done = ", ".join(f"{number} {status}" for status, number in sorted(counts.items())) or "nothing to do"
-    say(f"run {context.run}: {done}; files under {_shown(context.wish.output, context.wish.project)}/{context.machine}")
-    if skipped:
-        say(f"{len(skipped)} cases did not fit the budget and were not started; go on with --resume")
+    _sum_up(files, skipped, context)
     if interrupted:
         say(f"interrupted by {interrupted}; go on with --resume")
         return 128 + interrupted.signum
-    return FAILED if counts.keys() - {"complete", "unavailable"} else 0
+    return FAILED if {file.status for file in files} - {"complete", "unavailable"} else 0
+
+
+def _sum_up(files: Sequence[CaseFile], skipped: Sequence[str], context: Context) -> None:
+    """Say what a run came to: how its cases ended, which of them are wrong, and which were not started."""
+    counts = Counter(file.status for file in files)
+    done = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+    done = done or ("nothing fits" if skipped else "nothing to do")
+    wrong = [file.case for file in files if file.correctness is not None and not file.correctness.right]
+    if wrong:
+        done += f"; with a WRONG result: {', '.join(wrong)}"
+    say(f"run {context.run}: {done}; files under {_shown(context.wish.output, context.wish.project)}/{context.machine}")
+    if skipped:
+        more = f" and {len(skipped) - MOST_NAMED} more" if len(skipped) > MOST_NAMED else ""
+        say(f"not started, to keep the budget: {', '.join(skipped[:MOST_NAMED])}{more}; go on with --resume")
 
 
 def _anchor(files: list[CaseFile], context: Context) -> None:
@@ -469,10 +484,19 @@ def _write(case: Case, answer: Answer, environment: Environment, started: str, c
             "The files written before are whole; make room, or make it writable, and go on with --resume"
         )
         raise RunError(message, NO_ROOM) from error
-    took = sum(file.phases.values())
     ending = "" if file.status == "complete" else f": {file.reason}"
-    say(f"{case.name}  {file.status}  {took:.0f} s{ending}")
+    if file.correctness is not None and not file.correctness.right:
+        ending += f"; the result is WRONG: {file.correctness.detail}"
+    say(f"{case.name}  {file.status}  {_seconds(file):.0f} s{ending}")
     return file
+
+
+def _seconds(file: CaseFile) -> float:
+    """Return how long the case took, whatever became of it."""
+    started, finished = (
+        datetime.datetime.fromisoformat(when) for when in (file.provenance.started, file.provenance.finished)
+    )
+    return (finished - started).total_seconds()
 
 
 ANSWERED = (

@@ -52,6 +52,21 @@ def test_what_runs_write_does_not_make_a_tree_dirty(folder: str, project: Path) 
     assert not env.tree_state(project)[1]
 
 
+def test_a_lock_pins_what_its_markers_say_is_for_this_python() -> None:
+    pytest.importorskip("packaging")
+    text = """\
+one==1.0 \\
+    --hash=sha256:00
+two==2.1 ; python_full_version < '3.0' \\
+    --hash=sha256:00
+two==2.2 ; python_full_version >= '3.0' \\
+    --hash=sha256:00
+three==3.0 ; sys_platform == 'nowhere' \\
+    --hash=sha256:00
+"""
+    assert env.locked(text) == {"one": "1.0", "two": "2.2"}
+
+
 def sent(project: Path, to: Path) -> Path:
     """Return a copy of the project as it arrives on a machine without git."""
     env.write_build_info(project)

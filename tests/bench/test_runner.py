@@ -371,7 +371,9 @@ def test_a_budget_starts_nothing_that_would_not_fit(
     from reportkit.bench import runner
 
     assert runner.run(wish("pairs", budget=0.5)) == 0
-    assert "6 cases did not fit the budget" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "nothing fits" in said
+    assert re.search(r"not started, to keep the budget: pairs\.\S+, .*; go on with --resume", said)
     assert records.load(toy)[0] == []
 
 
