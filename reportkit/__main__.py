@@ -72,6 +72,10 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="read every case file and every text, and name what is damaged")
     check.set_defaults(command=_check)
 
+    export = commands.add_parser("export", help="write verdicts, samples and case files for other programs")
+    export.add_argument("folder", type=Path, help="where to; it must be new or empty")
+    export.set_defaults(command=_export)
+
     report = commands.add_parser("report", help="build the site, both languages, into site/")
     report.set_defaults(command=_report)
 
@@ -234,6 +238,21 @@ def _check(_options: argparse.Namespace) -> int:
         raise PlanError(str(error)) from error
     sys.stdout.write("every claim has its words, and every page its twin\n")
     return code
+
+
+def _export(options: argparse.Namespace) -> int:
+    from reportkit.site import exports
+    from reportkit.site.edition import load_edition
+
+    folder: Path = options.folder
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        message = f"{folder} is there already, and not empty; name a new folder, so that nothing is mixed with it"
+        raise PlanError(message)
+    edition = load_edition(_project())
+    for path in exports.write(edition, folder):
+        sys.stdout.write(f"{path}: {path.stat().st_size / 1e3:.0f} kB\n")
+    sys.stdout.write(f"{len(edition.stored)} case files lie below {folder}, as they are here\n")
+    return _tell(list(edition.damaged))
 
 
 def _report(_options: argparse.Namespace) -> int:

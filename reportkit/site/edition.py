@@ -14,6 +14,7 @@ from reportkit.claims import SETTING_AXIS, Each, Speedup
 from reportkit.digest import digests
 from reportkit.judge import Criteria, judge, observe
 from reportkit.plan import load_article, sift
+from reportkit.site.exports import exports
 from reportkit.site.texts import Texts, load_texts
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from reportkit.judge import Interval, Observation, Part, Verdict
     from reportkit.plan import Article
     from reportkit.records import Damaged, Stored
+    from reportkit.site.exports import Export
 
 DECIDED = ("supported", "refuted", "inconclusive")
 
@@ -122,6 +124,11 @@ class Edition:
     def counts(self, verdict: Verdict) -> bool:
         """Return whether a verdict is in the tally: full scale, on one of the article's own machines."""
         return verdict.scale == "full" and not verdict.contributed
+
+    @functools.cached_property
+    def exports(self) -> tuple[Export, ...]:
+        """What it offers to programs, made once for both languages."""
+        return exports(self)
 
     @functools.cached_property
     def measured(self) -> tuple[Measured, ...]:

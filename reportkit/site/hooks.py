@@ -47,6 +47,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for stored in edition.stored:
             source = edition.project / stored.path
             files.append(File.generated(config, f"{RAW}/{stored.path}", abs_src_path=os.fspath(source)))
+        for export in edition.exports:
+            files.append(File.generated(config, f"{RAW}/{export.name}", content=export.data))
     return files
 
 
