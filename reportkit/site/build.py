@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reportkit.plan import PlanError
+from reportkit.site import notebooks
 from reportkit.site.texts import LANGUAGES
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def build(project: Path) -> int:
         edition = _edition(project)
         with tempfile.TemporaryDirectory(prefix=".site-", dir=project) as folder:
             fresh = Path(folder) / OUTPUT
-            with contextlib.chdir(project):
+            with contextlib.chdir(project), notebooks.kernels(edition, Path(folder) / "kernels"):
                 for language in LANGUAGES:
                     _build_language(project, language, fresh)
             _swap(fresh, project / OUTPUT, Path(folder) / "old")
@@ -100,6 +102,7 @@ def _build_language(project: Path, language: str, fresh: Path) -> None:
     from mkdocs.commands.build import build as mkdocs_build
     from mkdocs.config import load_config
     from mkdocs.exceptions import Abort, MkDocsException, PluginError
+    from nbclient.exceptions import CellExecutionError
 
     jieba.setLogLevel(logging.WARNING)
     root = language == LANGUAGES[0]
@@ -116,6 +119,12 @@ def _build_language(project: Path, language: str, fresh: Path) -> None:
             # A hook's own error has the page in it; anything else is told by the warnings before it.
             plain = not isinstance(error, PluginError) and warnings
             message = f"{file.name}: {'; '.join(warnings)}" if plain else str(error)
+            raise BuildError(message) from error
+        except CellExecutionError as error:
+            # MkDocs has named the page in front of all that the kernel said; what failed is enough.
+            where = next(iter(re.findall(r"page '(.+?)'", " ".join(warnings))), "a notebook")
+            told = error.evalue.strip().partition("\n")[0]
+            message = f"docs/{language}/{where}: a cell failed: {error.ename}: {told}"
             raise BuildError(message) from error
 
 

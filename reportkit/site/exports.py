@@ -458,7 +458,7 @@ def _crate(edition: Edition, hashes: Mapping[str, str], found: Sequence[Export])
         "@type": "Dataset",
         "name": title,
         "description": "Every sample that was measured, and every verdict that was reached on them by rule.",
-        "conformsTo": [{"@id": _PROFILE}],
+        "conformsTo": {"@id": _PROFILE},
         "license": {"@id": _LICENCE_AT},
         "publisher": {"@id": people["@id"]},
         "author": {"@id": people["@id"]},
@@ -488,8 +488,8 @@ def _action(name: tuple[str, str, str], files: Sequence[Stored], tool: str, peop
         "@type": "CreateAction",
         "name": f"Run {run}: lane {lane} on {machine}",
         "description": f"{len(files)} cases were measured, each in a process of its own; {complete} are complete.",
-        "startTime": min(stored.file.provenance.started for stored in files),
-        "endTime": max(stored.file.provenance.finished for stored in files),
+        "startTime": _moment(min(stored.file.provenance.started for stored in files)),
+        "endTime": _moment(max(stored.file.provenance.finished for stored in files)),
         "agent": {"@id": people},
         "instrument": [{"@id": tool}, *({"@id": one} for one in torches)],
         "result": [{"@id": _uri(stored.path)} for stored in files],
@@ -552,6 +552,11 @@ def _uri(path: str) -> str:
 def _newest(stored: Iterable[Stored]) -> str | None:
     """Return when the newest file was finished: a date of the data, and not of this build."""
     return max((one.file.provenance.finished for one in stored), default=None)
+
+
+def _moment(text: str) -> str:
+    """Return a moment of a case file as the crate's profile writes it."""
+    return f"{text.removesuffix('Z')}+00:00"
 
 
 def _json(value: object) -> bytes:
