@@ -65,6 +65,12 @@ def report(session: nox.Session) -> None:
     run(session, python_of(session, lanes.report_environment), "reportkit", "report")
 
 
+@nox.session(default=False)
+def serve(session: nox.Session) -> None:
+    """Serve the site on this machine, rebuilt on a change; -- --port 8001 takes another port."""
+    run(session, python_of(session, lanes.report_environment), "reportkit", "serve", *session.posargs)
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check style, types and the border between the two worlds."""

@@ -79,6 +79,10 @@ def _parser() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="build the site, both languages, into site/")
     report.set_defaults(command=_report)
 
+    serve = commands.add_parser("serve", help="serve the site here, and build it again whenever something changes")
+    serve.add_argument("--port", type=int, default=8000, help="of this machine alone (default: 8000)")
+    serve.set_defaults(command=_serve)
+
     info = commands.add_parser("build-info", help="write build-info.json, for a tree sent to a machine without git")
     info.set_defaults(command=_build_info)
     return parser
@@ -259,6 +263,12 @@ def _report(_options: argparse.Namespace) -> int:
     from reportkit.site.build import build
 
     return build(_project())
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from reportkit.site.serve import serve
+
+    return serve(_project(), options.port)
 
 
 def _build_info(_options: argparse.Namespace) -> int:

@@ -343,7 +343,7 @@ def _spec(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: int, right
 
 
 def draw_in_notebooks() -> None:
-    """Draw Altair's charts in this notebook as the site draws its own: without scripts, for a wide and a narrow screen."""
+    """Draw Altair's charts in this notebook as the site draws its own: static, for a wide and a narrow screen."""
     drawn = itertools.count(1)
 
     def draw(spec: dict[str, Any], **_settings: object) -> dict[str, str]:

@@ -51,6 +51,8 @@ KINDS: tuple[Kind, ...] = (
 )
 """What there is, in the order that a page lists it; without a case file there is no crate."""
 
+FOLDER = "data"
+"""Where they lie below the site's root, shared by the languages; case files lie there too, below their own paths."""
 INDEX = "index.json"
 CRATE = "ro-crate-metadata.json"
 LICENCE = "Apache-2.0"

@@ -24,6 +24,7 @@ from reportkit.plan import RULER, PlanError, unknown
 from reportkit.quantity import format_seconds
 from reportkit.records import PROTOCOL
 from reportkit.site import charts, lines, naming
+from reportkit.site.data import DataPage
 from reportkit.site.edition import DECIDED, Edition, Measured, Timed
 from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, relative, scroll
 from reportkit.site.ruler import RulerPage
@@ -55,37 +56,44 @@ class Fragments:
 
     def names(self) -> Mapping[str, Callable[..., str]]:
         """Return everything that prose can ask for, by name."""
-        return {
-            name: getattr(self, name)
-            for name in (
-                "answer",
-                "bound",
-                "claims",
-                "columns",
-                "criteria",
-                "damage",
-                "damaged_figures",
-                "decisions",
-                "drawing_legend",
-                "earned_back",
-                "first_calls",
-                "lane_table",
-                "machines",
-                "measured",
-                "outcomes",
-                "protocol",
-                "reasons",
-                "sections",
-                "speedups",
-                "statement",
-                "tally",
-                "times",
-                "verdict",
-            )
-        } | {
-            name: getattr(RulerPage(self.edition, self.texts, self.at), name)
-            for name in ("anchors", "calibration", "goals", "overhead", "timers", "traps")
-        }
+        return (
+            {
+                name: getattr(self, name)
+                for name in (
+                    "answer",
+                    "bound",
+                    "claims",
+                    "columns",
+                    "criteria",
+                    "damage",
+                    "damaged_figures",
+                    "decisions",
+                    "drawing_legend",
+                    "earned_back",
+                    "first_calls",
+                    "lane_table",
+                    "machines",
+                    "measured",
+                    "outcomes",
+                    "protocol",
+                    "reasons",
+                    "sections",
+                    "speedups",
+                    "statement",
+                    "tally",
+                    "times",
+                    "verdict",
+                )
+            }
+            | {
+                name: getattr(RulerPage(self.edition, self.texts, self.at), name)
+                for name in ("anchors", "calibration", "goals", "overhead", "timers", "traps")
+            }
+            | {
+                name: getattr(DataPage(self.edition, self.texts, self.at), name)
+                for name in ("citation", "export", "export_name", "exports", "licence")
+            }
+        )
 
     # -- home
 

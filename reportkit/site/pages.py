@@ -16,7 +16,7 @@ from reportkit.judge import Interval, does_not_work, resolved
 from reportkit.plan import RULER
 from reportkit.quantity import format_quantity, format_seconds, format_share
 from reportkit.records import Finding
-from reportkit.site import charts, lines, naming
+from reportkit.site import charts, exports, lines, naming
 from reportkit.site.fragments import FIRST_CALL, LOADING, Fragments
 from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, relative, scroll
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reportkit.site.edition import Edition
     from reportkit.site.texts import Texts
 
-RAW = "data"
+RAW = exports.FOLDER
 """Folder below the site's root with a copy of every case file, shared by the languages."""
 
 

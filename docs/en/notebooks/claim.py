@@ -48,7 +48,9 @@ counted = [
 ]
 if counted:
     verdict, part = counted[0]
-    print(f"{CLAIM} in lane {LANE} on {verdict['machine']}, precision {part['setting']}: {len(part['files'])} processes")
+    print(
+        f"{CLAIM} in lane {LANE} on {verdict['machine']}, precision {part['setting']}: {len(part['files'])} processes"
+    )
 else:
     print(f"Nothing to redo yet: no verdict on {CLAIM} in lane {LANE} rests on an interval at full scale.")
     get_ipython().input_transformers_cleanup.append(lambda lines: [])
@@ -115,7 +117,10 @@ replicates = [
     )
     for case, its in pairs.groupby("case")
 ]
-found = {"within": statistics.geometric_mean(replicates), "judged": statistics.hierarchical(replicates, rules["draws"], 1)}
+found = {
+    "within": statistics.geometric_mean(replicates),
+    "judged": statistics.hierarchical(replicates, rules["draws"], 1),
+}
 intervals = pd.DataFrame(
     {name: draws.interval(rules["confidence"]) for name, draws in found.items()}, index=["low", "centre", "high"]
 ).T
@@ -142,7 +147,9 @@ if part["reason"]["code"] in {"inside", "outside", "straddles"}:
     assert mine_says == part["verdict"]
     print(f"{mine_says}: [{low:.3f}, {high:.3f}] against {bound['low']} to {bound['high']}, as the judge says")
 else:
-    print(f"the interval alone would say {mine_says}; the judge says {part['verdict']}, because of a gate: {part['reason']['code']}")
+    print(
+        f"the interval alone would say {mine_says}; the judge says {part['verdict']}, because of a gate: {part['reason']['code']}"
+    )
 
 # %%
 ends = pd.DataFrame([{"low": low, "high": high, "centre": centre, "bottom": bound["low"], "top": bound["high"]}])
@@ -150,12 +157,16 @@ band = alt.Chart(ends).mark_rect(color="var(--rk-band)").encode(x="bottom:Q", x2
 strip = (
     alt.Chart(pairs)
     .mark_tick(thickness=1, opacity=0.5, color=charts.COMPILED)
-    .encode(x=alt.X("speedup:Q", title="speedup, eager over compiled", scale=alt.Scale(zero=False)), y=alt.Y("case:N", title=None))
+    .encode(
+        x=alt.X("speedup:Q", title="speedup, eager over compiled", scale=alt.Scale(zero=False)),
+        y=alt.Y("case:N", title=None),
+    )
 )
 rule = alt.Chart(ends).mark_rule(size=3, color="var(--rk-text)").encode(x="low:Q", x2="high:Q")
 dot = alt.Chart(ends).mark_point(filled=True, size=70, color="var(--rk-text)", opacity=1).encode(x="centre:Q")
 (band + strip + rule + dot).properties(
-    height=160, description="Speedup of every pair, a row a process; the interval as a bar; the article's range as a band."
+    height=160,
+    description="Speedup of every pair, a row a process; the interval as a bar; the article's range as a band.",
 )
 
 # %% [markdown]

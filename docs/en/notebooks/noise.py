@@ -56,9 +56,9 @@ else:
 
 # %%
 shown = (pairs / pairs.median() - 1).reset_index().melt(id_vars="place", var_name="what", value_name="off")
-alt.Chart(shown, height=240, description="How far each sample is from the median: eager, compiled, and their ratio.").mark_line(
-    point=alt.OverlayMarkDef(size=12), strokeWidth=1
-).encode(
+alt.Chart(
+    shown, height=240, description="How far each sample is from the median: eager, compiled, and their ratio."
+).mark_line(point=alt.OverlayMarkDef(size=12), strokeWidth=1).encode(
     x=alt.X("place:Q", title="pair"),
     y=alt.Y("off:Q", title="off the median", axis=alt.Axis(format="+.1%")),
     color=alt.Color(
@@ -97,7 +97,12 @@ scatter.style.format({"middle half": "{:.2%}", "inherited": "{:.2f}"})
 sizes = [size for size in (8, 15, 30, 60, 120, 240, 480) if size < len(pairs)] + [len(pairs)]
 narrowing = pd.DataFrame(
     [
-        {"pairs": size, "noise": statistics.speedup_draws(part["eager"].to_numpy(), part["compiled"].to_numpy(), 2000, SEED).noise()}
+        {
+            "pairs": size,
+            "noise": statistics.speedup_draws(
+                part["eager"].to_numpy(), part["compiled"].to_numpy(), 2000, SEED
+            ).noise(),
+        }
         for size in sizes
         for part in [pairs.head(size)]
     ]
@@ -129,7 +134,9 @@ bars = base.mark_rule(size=3, color=charts.COMPILED).encode(
     x=alt.X("low:Q", title="speedup", scale=alt.Scale(zero=False)), x2="high:Q"
 )
 dots = base.mark_point(filled=True, size=60, color=charts.COMPILED, opacity=1).encode(x="centre:Q")
-(bars + dots).properties(height=34 * len(processes) + 20, description="Speedup and interval of each process, a row each.")
+(bars + dots).properties(
+    height=34 * len(processes) + 20, description="Speedup and interval of each process, a row each."
+)
 
 # %% [markdown]
 # ## One release against another
@@ -154,9 +161,7 @@ for older, newer in zip(known, known[1:], strict=False):
             for lane in (older, newer)
         ]
         if all(map(len, both)):
-            first, second = (
-                statistics.median_draws(times, 2000, SEED + place) for place, times in enumerate(both)
-            )
+            first, second = (statistics.median_draws(times, 2000, SEED + place) for place, times in enumerate(both))
             low, centre, high = (first / second).interval()
             ratios.append(
                 {
@@ -169,7 +174,11 @@ for older, newer in zip(known, known[1:], strict=False):
                 }
             )
 if ratios:
-    table = pd.DataFrame(ratios).set_index(["from", "to", "side"]).style.format({"older ms": "{:.3g}", "newer ms": "{:.3g}"})
+    table = (
+        pd.DataFrame(ratios)
+        .set_index(["from", "to", "side"])
+        .style.format({"older ms": "{:.3g}", "newer ms": "{:.3g}"})
+    )
 else:
     table = f"Only lane {LANE} has files that count, so there is nothing to hold it against yet."
 table
