@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from reportkit.judge import Verdict
     from reportkit.site.edition import Edition
 
-_COLUMNS = ("file", "holds", "rows", "size", "sha256")
+_COLUMNS = ("file", "holds", "rows", "size")
 _FIGURES = ("rows", "size")
 
 
@@ -29,15 +29,14 @@ class DataPage:
     """The page, below the language's root."""
 
     def exports(self) -> Html:
-        """Return every export as a row: a link, what it holds, how much, and its hash."""
+        """Return every export as a row: a link, what it holds, and how much."""
         rows = [
             element(
                 "tr",
-                element("th", self._link(one.name), scope="row"),
+                element("th", self._link(one.name), scope="row", class_="rk-nowrap", title=f"SHA-256 {one.sha256}"),
                 element("td", prose(self.texts(f"data.{one.kind}"))),
                 element("td", escape(f"{one.rows:,}" if one.rows is not None else "\u2013"), class_="rk-number"),
                 element("td", escape(_size(len(one.data))), class_="rk-number"),
-                element("td", element("code", escape(one.sha256[:16]), title=one.sha256)),
             )
             for one in self.edition.exports
             if one.kind != "index"

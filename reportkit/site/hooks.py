@@ -74,7 +74,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 -- MkDocs' names
     """Leave of a notebook's page what is the site's own to show."""
-    return notebooks.page(html) if page.file.src_uri.startswith(notebooks.FOLDER) else html
+    return notebooks.page(html, page.toc) if page.file.src_uri.startswith(notebooks.FOLDER) else html
 
 
 def on_page_context(context: dict[str, object], page: Page, config: MkDocsConfig, nav: object) -> dict[str, object]:  # noqa: ARG001 -- MkDocs' names

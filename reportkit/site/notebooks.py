@@ -8,14 +8,18 @@ so that what is left looks like the site, in `site.css`.
 from __future__ import annotations
 
 import contextlib
+import itertools
+import json
 import os
 import re
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from mkdocs.structure.toc import AnchorLink
 
     from reportkit.site.edition import Edition
 
@@ -25,9 +29,13 @@ FOLDER = "notebooks/"
 _FOREIGN = re.compile(
     r"<(style|script|clipboard-copy)\b.*?</\1\s*>"
     r'|<a class="anchor-link".*?</a>'
-    r'|<div class="celltoolbar">.*?</div>\s*</div>',
+    r'|<div class="clipboard-copy-txt".*?</div>'
+    r'|<div class="celltoolbar">.*?</div>\s*</div>'
+    r'| id="cell-id=[^"]*"',  # Another one at every build.
     re.DOTALL,
 )
+_HEADING = re.compile(r'<h([1-6]) id="[^"]*">')
+_CODE = re.compile(r'<div class="\s*highlight-ipynb[^"]*"><pre>(.*?)\s*</pre></div>', re.DOTALL)
 
 
 @contextlib.contextmanager
@@ -41,6 +49,11 @@ def kernels(edition: Edition, folder: Path) -> Iterator[None]:
     data.mkdir(parents=True)
     for export in edition.exports:
         (data / export.name).write_bytes(export.data)
+    settings = folder / "settings"
+    settings.mkdir()
+    # A kernel listens on ports of this machine; only the build is to be understood there.
+    encrypted = {"KernelManager": {"transport_encryption": "required"}}
+    (settings / "jupyter_nbconvert_config.json").write_text(json.dumps(encrypted), encoding="utf-8")
     before = dict(os.environ)
     os.environ.update(
         {
@@ -50,7 +63,7 @@ def kernels(edition: Edition, folder: Path) -> Iterator[None]:
             "JUPYTER_PATH": os.path.join(sys.prefix, "share", "jupyter"),  # noqa: PTH118 -- a variable is text
             "JUPYTER_PREFER_ENV_PATH": "1",
             "JUPYTER_DATA_DIR": os.fspath(folder / "jupyter"),
-            "JUPYTER_CONFIG_DIR": os.fspath(folder / "jupyter"),
+            "JUPYTER_CONFIG_DIR": os.fspath(settings),
             "JUPYTER_RUNTIME_DIR": os.fspath(folder / "runtime"),
             "IPYTHONDIR": os.fspath(folder / "ipython"),
             # A debugger that nobody attaches would warn of frozen modules.
@@ -64,6 +77,20 @@ def kernels(edition: Edition, folder: Path) -> Iterator[None]:
         os.environ.update(before)
 
 
-def page(html: str) -> str:
-    """Return a notebook's page without the style sheets, scripts and buttons that it brought."""
-    return re.sub(r"\n\s*\n+", "\n", _FOREIGN.sub("", html))
+def page(html: str, contents: Iterable[AnchorLink]) -> str:
+    """Return a notebook's page without the style sheets, scripts and buttons that it brought.
+
+    Its headings, and the entries of its contents, get names of ours: theirs are empty in Chinese.
+    """
+    steps = itertools.count()
+    for entry in _flat(contents):
+        entry.id = f"step-{next(steps)}"
+    steps = itertools.count()
+    html = _CODE.sub(r'<div class="highlight"><pre><code>\1</code></pre></div>', _FOREIGN.sub("", html))
+    return _HEADING.sub(lambda found: f'<h{found[1]} id="step-{next(steps)}">', html)
+
+
+def _flat(contents: Iterable[AnchorLink]) -> Iterator[AnchorLink]:
+    for entry in contents:
+        yield entry
+        yield from _flat(entry.children)

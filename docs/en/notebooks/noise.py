@@ -68,7 +68,7 @@ alt.Chart(
         ),
         title=None,
     ),
-    shape=alt.Shape("what:N", title=None),
+    shape=alt.Shape("what:N", scale=alt.Scale(domain=["eager", "compiled", "speedup"]), title=None),
 )
 
 # %% [markdown]
@@ -85,7 +85,7 @@ scatter = pd.DataFrame(
         "inherited": [statistics.persistence(pairs[column].to_numpy()) for column in pairs],
     }
 )
-scatter.style.format({"middle half": "{:.2%}", "inherited": "{:.2f}"})
+scatter.apply(lambda column: column.map({"middle half": "{:.2%}", "inherited": "{:.2f}"}[column.name].format))
 
 # %% [markdown]
 # ## How an interval narrows
@@ -127,9 +127,9 @@ every = alike.pivot(index=["case", "place"], columns="metric", values="value").d
 rows = []
 for case, its in every.groupby(level="case"):
     draws = statistics.speedup_draws(its["eager"].to_numpy(), its["compiled"].to_numpy(), 2000, SEED)
-    rows.append(dict(zip(("low", "centre", "high"), draws.interval(), strict=True), case=case))
+    rows.append(dict(zip(("low", "centre", "high"), draws.interval(), strict=True), process="-".join(case.split("-")[-2:])))
 processes = pd.DataFrame(rows)
-base = alt.Chart(processes).encode(y=alt.Y("case:N", title=None))
+base = alt.Chart(processes).encode(y=alt.Y("process:N", title=None))
 bars = base.mark_rule(size=3, color=charts.COMPILED).encode(
     x=alt.X("low:Q", title="speedup", scale=alt.Scale(zero=False)), x2="high:Q"
 )
@@ -168,17 +168,13 @@ for older, newer in zip(known, known[1:], strict=False):
                     "from": older,
                     "to": newer,
                     "side": side,
-                    "older ms": np.median(both[0]) * 1000,
-                    "newer ms": np.median(both[1]) * 1000,
+                    "older ms": f"{np.median(both[0]) * 1000:.3g}",
+                    "newer ms": f"{np.median(both[1]) * 1000:.3g}",
                     "release ratio": f"{centre:.3f}x [{low:.3f}, {high:.3f}]",
                 }
             )
 if ratios:
-    table = (
-        pd.DataFrame(ratios)
-        .set_index(["from", "to", "side"])
-        .style.format({"older ms": "{:.3g}", "newer ms": "{:.3g}"})
-    )
+    table = pd.DataFrame(ratios).set_index(["from", "to", "side"])
 else:
     table = f"Only lane {LANE} has files that count, so there is nothing to hold it against yet."
 table

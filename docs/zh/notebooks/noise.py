@@ -64,7 +64,7 @@ alt.Chart(
         ),
         title=None,
     ),
-    shape=alt.Shape("what:N", title=None),
+    shape=alt.Shape("what:N", scale=alt.Scale(domain=["eager", "compiled", "speedup"]), title=None),
 )
 
 # %% [markdown]
@@ -80,7 +80,7 @@ scatter = pd.DataFrame(
         "继承": [statistics.persistence(pairs[column].to_numpy()) for column in pairs],
     }
 )
-scatter.style.format({"居中一半": "{:.2%}", "继承": "{:.2f}"})
+scatter.apply(lambda column: column.map({"居中一半": "{:.2%}", "继承": "{:.2f}"}[column.name].format))
 
 # %% [markdown]
 # ## 区间怎样变窄
@@ -120,9 +120,9 @@ every = alike.pivot(index=["case", "place"], columns="metric", values="value").d
 rows = []
 for case, its in every.groupby(level="case"):
     draws = statistics.speedup_draws(its["eager"].to_numpy(), its["compiled"].to_numpy(), 2000, SEED)
-    rows.append(dict(zip(("low", "centre", "high"), draws.interval(), strict=True), case=case))
+    rows.append(dict(zip(("low", "centre", "high"), draws.interval(), strict=True), process="-".join(case.split("-")[-2:])))
 processes = pd.DataFrame(rows)
-base = alt.Chart(processes).encode(y=alt.Y("case:N", title=None))
+base = alt.Chart(processes).encode(y=alt.Y("process:N", title=None))
 bars = base.mark_rule(size=3, color=charts.COMPILED).encode(
     x=alt.X("low:Q", title="加速比", scale=alt.Scale(zero=False)), x2="high:Q"
 )
@@ -158,17 +158,13 @@ for older, newer in zip(known, known[1:], strict=False):
                     "旧": older,
                     "新": newer,
                     "侧": side,
-                    "旧版毫秒": np.median(both[0]) * 1000,
-                    "新版毫秒": np.median(both[1]) * 1000,
+                    "旧版毫秒": f"{np.median(both[0]) * 1000:.3g}",
+                    "新版毫秒": f"{np.median(both[1]) * 1000:.3g}",
                     "版本比": f"{centre:.3f}x [{low:.3f}, {high:.3f}]",
                 }
             )
 if ratios:
-    table = (
-        pd.DataFrame(ratios)
-        .set_index(["旧", "新", "侧"])
-        .style.format({"旧版毫秒": "{:.3g}", "新版毫秒": "{:.3g}"})
-    )
+    table = pd.DataFrame(ratios).set_index(["旧", "新", "侧"])
 else:
     table = f"作数的文件只有版本线 {LANE} 的，还没有可以与它相比的。"
 table
