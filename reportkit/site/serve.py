@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 from mkdocs.livereload import LiveReloadServer
@@ -43,6 +44,7 @@ def serve(project: Path, port: int = PORT) -> int:
         try:
             _build(project)
             thread.start()
+            _await(thread, port)
             _say(f"{server.url} and {server.url}zh/ are served; a change rebuilds them, Ctrl-C ends this")
             for changed in changes:
                 _say(f"{_named(project, sorted(path for _, path in changed))} changed; building")
@@ -57,6 +59,24 @@ def serve(project: Path, port: int = PORT) -> int:
             if thread.is_alive():
                 server.shutdown()
     return 0
+
+
+def _await(thread: threading.Thread, port: int) -> None:
+    """Wait until the server answers.
+
+    Raises:
+        PlanError: it ended, since another program took the port while the site was built.
+    """
+    while True:
+        try:
+            socket.create_connection((HOST, port)).close()
+        except OSError as error:
+            if not thread.is_alive():
+                message = f"port {port} was taken meanwhile; name another: `nox -s serve -- --port {PORT + 1}`"
+                raise PlanError(message) from error
+            time.sleep(0.05)
+        else:
+            return
 
 
 def _build(project: Path) -> bool:

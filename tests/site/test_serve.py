@@ -82,6 +82,8 @@ def served(project: Path) -> Iterator[Served]:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         listener.join(30)
+        assert process.stdout
+        process.stdout.close()
 
 
 def small(project: Path) -> Path:
