@@ -65,6 +65,12 @@ def report(session: nox.Session) -> None:
     run(session, python_of(session, lanes.report_environment), "reportkit", "report")
 
 
+@nox.session(default=False)
+def serve(session: nox.Session) -> None:
+    """Serve the site on this machine, rebuilt on a change; -- --port 8001 takes another port."""
+    run(session, python_of(session, lanes.report_environment), "reportkit", "serve", *session.posargs)
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check style, types, the border between the two worlds, and the workflows."""
@@ -99,11 +105,21 @@ def lane_tests(session: nox.Session, lane: str) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Measure the ruler itself, in lane 2.5: coverage, and other timers; arguments go to `python -m reportkit run`."""
+    """Measure the site as `bench_site` does, then the ruler itself, in lane 2.5: coverage, and other timers.
+
+    Arguments go to `python -m reportkit run`.
+    """
+    bench_site(session)
     lane = "2.5"
     python = python_of(session, lanes.lane_environment, lane)
     reached.add(lane)
     run(session, python, "reportkit", "run", "--lane", lane, "timers", "calibration", *session.posargs)
+
+
+@nox.session(default=False)
+def bench_site(session: nox.Session) -> None:
+    """Measure how loading, judging and rendering grow: seconds and memory at 1, 10 and 100 times the runs."""
+    run(session, python_of(session, lanes.report_environment), "tests.scale")
 
 
 @nox.session(default=False)

@@ -83,8 +83,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.set_defaults(command=_check)
 
+    export = commands.add_parser("export", help="write verdicts, samples and case files for other programs")
+    export.add_argument("folder", type=Path, help="where to; it must be new or empty")
+    export.set_defaults(command=_export)
+
     report = commands.add_parser("report", help="build the site, both languages, into site/")
     report.set_defaults(command=_report)
+
+    serve = commands.add_parser("serve", help="serve the site here, and build it again whenever something changes")
+    serve.add_argument("--port", type=int, default=8000, help="of this machine alone (default: 8000)")
+    serve.set_defaults(command=_serve)
 
     info = commands.add_parser("build-info", help="write build-info.json, for a tree sent to a machine without git")
     info.set_defaults(command=_build_info)
@@ -272,6 +280,21 @@ def _check_proposed(folder: Path) -> int:
     return EXIT_FAILED if refused else 0
 
 
+def _export(options: argparse.Namespace) -> int:
+    from reportkit.site import exports
+    from reportkit.site.edition import load_edition
+
+    folder: Path = options.folder
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        message = f"{folder} is there already, and not empty; name a new folder, so that nothing is mixed with it"
+        raise PlanError(message)
+    edition = load_edition(_project())
+    for path in exports.write(edition, folder):
+        sys.stdout.write(f"{path}: {path.stat().st_size / 1e3:.0f} kB\n")
+    sys.stdout.write(f"{len(edition.stored)} case files lie below {folder}, as they are here\n")
+    return _tell(list(edition.damaged))
+
+
 def _report(_options: argparse.Namespace) -> int:
     try:
         from reportkit.site.build import build
@@ -280,6 +303,12 @@ def _report(_options: argparse.Namespace) -> int:
         raise PlanError(message) from error
 
     return build(_project())
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from reportkit.site.serve import serve
+
+    return serve(_project(), options.port)
 
 
 def _build_info(_options: argparse.Namespace) -> int:

@@ -217,7 +217,7 @@ def report_environment(root: Path = ROOT) -> Path:
         nightly_build=None,
     )
     if read_stamp(folder) != stamp:
-        _say(f"report: installing into {folder.relative_to(root)}: about 0.2 GB, no torch")
+        _say(f"report: installing into {folder.relative_to(root)}: about 0.4 GB, no torch")
         _install(folder, python, stamp, ["-r", lock, "--require-hashes"])
     return folder / "bin" / "python"
 

@@ -448,15 +448,26 @@ def load(project: Path, folders: tuple[str, ...] = ("results", "runs")) -> tuple
     """Return every case file of a project, sorted by path, and every file that is a damaged one."""
     stored: list[Stored] = []
     damaged: list[Damaged] = []
+    known: dict[bytes, Any] = {}
     for folder in folders:
         root = project / folder
         for path in sorted(_candidates(root)):
             shown = one_line(path.relative_to(project).as_posix())
             try:
-                stored.append(Stored(shown, read(path, root)))
+                stored.append(Stored(shown, _sharing(read(path, root), known)))
             except RecordError as error:
                 damaged.append(Damaged(shown, one_line(str(error))))
     return stored, damaged
+
+
+def _sharing(file: CaseFile, known: dict[bytes, Any]) -> CaseFile:
+    """Return the file with what it says as another one does taken from there: most of its memory, samples aside."""
+    shared = {
+        name: known.setdefault(msgspec.msgpack.encode(its), its)
+        for name in ("environment", "settings")
+        if (its := getattr(file, name)) is not None
+    }
+    return msgspec.structs.replace(file, **shared)
 
 
 def _candidates(root: Path) -> Iterator[Path]:

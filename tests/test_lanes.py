@@ -418,7 +418,7 @@ def test_the_real_noxfile_names_every_session_of_the_readme() -> None:
     done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=True)
 
     sessions = ["experiments(2.4)", "experiments(2.5)", "experiments(2.15)", "experiments(nightly)"]
-    for session in [*sessions, "report", "tests", "lint", "lock"]:
+    for session in [*sessions, "report", "tests", "lint", "bench", "bench_site", "serve", "lock"]:
         assert f" {session} -> " in done.stdout
 
 

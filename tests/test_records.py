@@ -351,3 +351,19 @@ def test_bytes_flipped_anywhere_never_crash(position: int, flipped: bytes) -> No
         records.decode(data)
     except RecordError as error:
         assert str(error)  # noqa: PT017 -- either way is fine, a crash is not
+
+
+def test_what_files_say_alike_is_in_memory_once(tmp_path: Path) -> None:
+    write_run(tmp_path, only="table")
+    write_run(tmp_path, only="table", lane="2.4")
+    stored, damaged = records.load(tmp_path)
+
+    assert not damaged
+    by_lane = {lane: [one.file for one in stored if one.file.lane == lane] for lane in ("2.4", "2.5")}
+    for files in by_lane.values():
+        assert len({id(file.environment) for file in files}) == 1
+    old, new = (files[0].environment for files in by_lane.values())
+    assert old is not None
+    assert new is not None
+    assert (old.torch, new.torch) == ("2.4.1+cu121", "2.5.1+cu124")
+    assert len({id(one.file.settings) for one in stored}) == 1

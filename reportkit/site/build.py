@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import multiprocessing
 import os
+import re
 import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reportkit.plan import PlanError
+from reportkit.site import notebooks
 from reportkit.site.texts import LANGUAGES
 
 if TYPE_CHECKING:
@@ -40,9 +44,8 @@ def build(project: Path) -> int:
         edition = _edition(project)
         with tempfile.TemporaryDirectory(prefix=".site-", dir=project) as folder:
             fresh = Path(folder) / OUTPUT
-            with contextlib.chdir(project):
-                for language in LANGUAGES:
-                    _build_language(project, language, fresh)
+            with contextlib.chdir(project), notebooks.kernels(edition, Path(folder) / "kernels"):
+                _build_languages(project, fresh)
             _swap(fresh, project / OUTPUT, Path(folder) / "old")
     except (BuildError, PlanError) as error:
         sys.stderr.write(f"report: {error}\nreport: the site was not built; an earlier one is as it was\n")
@@ -90,8 +93,31 @@ def _edition(project: Path) -> Edition:
     return load_edition(project)
 
 
-def _build_language(project: Path, language: str, fresh: Path) -> None:
-    """Run MkDocs, strictly, for one language.
+def _build_languages(project: Path, fresh: Path) -> None:
+    """Build every language below `fresh`, side by side where a process can be split in two: there is work for both.
+
+    Raises:
+        BuildError: as for one language.
+    """
+    root, *others = LANGUAGES
+    folders = {language: fresh.with_name(language) for language in others}
+    if sys.platform == "linux":
+        # The article is loaded and judged once, before the split. Elsewhere forking is not safe.
+        with ProcessPoolExecutor(len(others), mp_context=multiprocessing.get_context("fork")) as pool:
+            building = [pool.submit(_build_language, project, *one) for one in folders.items()]
+            _build_language(project, root, fresh)
+            for done in building:
+                done.result()
+    else:
+        _build_language(project, root, fresh)
+        for one in folders.items():
+            _build_language(project, *one)
+    for language, folder in folders.items():
+        folder.rename(fresh / language)
+
+
+def _build_language(project: Path, language: str, folder: Path) -> None:
+    """Run MkDocs, strictly, for one language, into a folder of its own.
 
     Raises:
         BuildError: MkDocs warned or failed.
@@ -100,13 +126,14 @@ def _build_language(project: Path, language: str, fresh: Path) -> None:
     from mkdocs.commands.build import build as mkdocs_build
     from mkdocs.config import load_config
     from mkdocs.exceptions import Abort, MkDocsException, PluginError
+    from nbclient.exceptions import CellExecutionError
 
     jieba.setLogLevel(logging.WARNING)
     root = language == LANGUAGES[0]
     file = project / ("mkdocs.yml" if root else f"mkdocs.{language}.yml")
     with _warnings() as warnings:
         try:
-            config = load_config(os.fspath(file), site_dir=os.fspath(fresh if root else fresh / language), strict=True)
+            config = load_config(os.fspath(file), site_dir=os.fspath(folder), strict=True)
             config.plugins.on_startup(command="build", dirty=False)
             try:
                 mkdocs_build(config)
@@ -116,6 +143,12 @@ def _build_language(project: Path, language: str, fresh: Path) -> None:
             # A hook's own error has the page in it; anything else is told by the warnings before it.
             plain = not isinstance(error, PluginError) and warnings
             message = f"{file.name}: {'; '.join(warnings)}" if plain else str(error)
+            raise BuildError(message) from error
+        except CellExecutionError as error:
+            # MkDocs has named the page in front of all that the kernel said; what failed is enough.
+            where = next(iter(re.findall(r"page '(.+?)'", " ".join(warnings))), "a notebook")
+            told = error.evalue.strip().partition("\n")[0]
+            message = f"docs/{language}/{where}: a cell failed: {error.ename}: {told}"
             raise BuildError(message) from error
 
 

@@ -7,6 +7,7 @@ which `charts.js` turns into an interactive one; and its data as a table.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -79,33 +80,11 @@ WORDS = (DATA, SAVE, POINTS)
 def figure(chart: Chart, texts: Callable[[str], str], *, folded: bool = True) -> Html:
     """Return the chart as HTML, with `texts` for the words around it; its table under it, `folded` away or not."""
     label = plain(f"{chart.title}. {chart.description}")
-    narrow = chart.narrow or chart.spec
     described = {"description": label}
     return element(
         "figure",
         element("figcaption", prose(chart.title)),
-        element(
-            "div",
-            # Ticks and legends are no words to find. The search plugin ends an exclusion at the first end of the
-            # same tag, so it stands on what holds no other `div`.
-            element(
-                "div",
-                _svg(chart.id, chart.spec, WIDE),
-                class_="rk-wide",
-                role="img",
-                aria_label=label,
-                data_search_exclude=True,
-            ),
-            element(
-                "div",
-                _svg(chart.id, narrow, NARROW),
-                class_="rk-narrow",
-                role="img",
-                aria_label=label,
-                data_search_exclude=True,
-            ),
-            class_="rk-plot",
-        ),
+        _plot(chart, label),
         element(
             "script", script_json({"wide": chart.spec | described, "narrow": chart.narrow}), type="application/json"
         ),
@@ -619,6 +598,48 @@ def _spec(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: int, right
     spec["config"] = THEME
     spec["padding"] = {"left": 4, "right": right, "top": 4, "bottom": 4}
     return spec
+
+
+def draw_in_notebooks() -> None:
+    """Draw Altair's charts in this notebook as the site draws its own: static, for a wide and a narrow screen."""
+    drawn = itertools.count(1)
+
+    def draw(spec: dict[str, Any], **_settings: object) -> dict[str, str]:
+        inner = {key: its for key, its in spec.items() if key not in {"width", "config"}}
+        described = str(spec.get("description", ""))
+        chart = Chart(
+            id=f"notebook-{next(drawn)}",
+            title="",
+            description=described,
+            spec={**inner, "config": THEME, "padding": 4},
+            table=NOTHING,
+        )
+        return {"text/html": _plot(chart, plain(described)), "text/plain": described}
+
+    alt.renderers.register("reportkit", draw)
+    alt.renderers.enable("reportkit")
+
+
+def _plot(chart: Chart, label: str) -> Html:
+    """Return the static drawings for both screens, each an image with that name."""
+    # Ticks and legends are no words to find. The search plugin ends an exclusion at the first end of the
+    # same tag, so it stands on what holds no other `div`.
+    drawings = (("rk-wide", chart.spec, WIDE), ("rk-narrow", chart.narrow or chart.spec, NARROW))
+    return element(
+        "div",
+        *(
+            element(
+                "div",
+                _svg(chart.id, spec, width),
+                class_=name,
+                role="img",
+                aria_label=label,
+                data_search_exclude=True,
+            )
+            for name, spec, width in drawings
+        ),
+        class_="rk-plot",
+    )
 
 
 def _svg(name: str, spec: Mapping[str, Any], width: int) -> Html:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from reportkit import __version__
 from reportkit.judge import as_objects
 from reportkit.records import PROTOCOL
-from reportkit.site import lines, naming
+from reportkit.site import exports, lines, naming
 from reportkit.site.edition import DECIDED
 from reportkit.site.markup import plain, unmarked
 from reportkit.site.texts import LANGUAGES
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reportkit.site.edition import Edition
     from reportkit.site.texts import Texts
 
-RAW = "data"
+RAW = exports.FOLDER
 """Folder below the site's root with a copy of every case file, shared by the languages."""
 
 _DIGITS = 6

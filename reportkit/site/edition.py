@@ -17,6 +17,7 @@ from reportkit.compare import compare_pairs
 from reportkit.digest import codes, digests
 from reportkit.judge import Criteria, judge, observe, unused
 from reportkit.plan import load_article, sift
+from reportkit.site.exports import exports
 from reportkit.site.texts import Texts, load_texts
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from reportkit.judge import Interval, Observation, Part, Unused, Verdict
     from reportkit.plan import Article
     from reportkit.records import Damaged, Stored
+    from reportkit.site.exports import Export
 
 DECIDED = ("supported", "refuted", "inconclusive")
 
@@ -187,6 +189,11 @@ class Edition:
     def counts(self, verdict: Verdict) -> bool:
         """Return whether a verdict is in the tally: full scale, on one of the article's own machines."""
         return verdict.scale == "full" and not verdict.contributed
+
+    @functools.cached_property
+    def exports(self) -> tuple[Export, ...]:
+        """What it offers to programs, made once for both languages."""
+        return exports(self)
 
     @functools.cached_property
     def measured(self) -> tuple[Measured, ...]:

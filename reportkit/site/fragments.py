@@ -21,6 +21,7 @@ from reportkit.judge import REASONS
 from reportkit.plan import RULER, PlanError, unknown
 from reportkit.records import PROTOCOL
 from reportkit.site import lines
+from reportkit.site.data import DataPage
 from reportkit.site.figures import Figures
 from reportkit.site.home import MOST, HomePage, marks
 from reportkit.site.markup import Html, element, escape, join, link, prose, relative, scroll
@@ -67,6 +68,10 @@ class Fragments:
             (self, _OWN),
             (HomePage(self.edition, self.texts, self.at), ("answer", "damage", "machines", "measured", "tally")),
             (Figures(self.edition, self.texts), ("compared", "curve", "earned_back", "first_calls", "times")),
+            (
+                DataPage(self.edition, self.texts, self.at),
+                ("citation", "export", "export_name", "exports", "licence"),
+            ),
             (
                 RulerPage(self.edition, self.texts, self.at),
                 ("anchors", "calibration", "goals", "overhead", "timers", "traps"),

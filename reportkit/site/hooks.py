@@ -16,7 +16,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 from reportkit.plan import PlanError
-from reportkit.site import charts, comparisons, lanes, machines
+from reportkit.site import charts, comparisons, lanes, machines, notebooks
 from reportkit.site.claimreview import RAW
 from reportkit.site.edition import Edition, load_edition
 from reportkit.site.fragments import Fragments
@@ -53,12 +53,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for stored in edition.stored:
             raw = edition.project / stored.path
             files.append(File.generated(config, f"{RAW}/{stored.path}", abs_src_path=os.fspath(raw)))
+        for export in edition.exports:
+            files.append(File.generated(config, f"{RAW}/{export.name}", content=export.data))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 -- MkDocs' names
-    """Fill the numbers and charts into a page from docs/; a generated page stays as it is."""
-    if page.file.generated_by is not None:
+    """Fill the numbers and charts into a page from docs/; a generated page and a notebook stay as they are."""
+    if page.file.generated_by is not None or page.file.src_uri.startswith(notebooks.FOLDER):
         return markdown
     edition, texts = _read(config)
     environment = ImmutableSandboxedEnvironment(
@@ -74,6 +76,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         shown = Path(config.docs_dir).relative_to(edition.project) / page.file.src_uri
         message = f"{shown.as_posix()}: {error}"
         raise PluginError(message) from error
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001 -- MkDocs' names
+    """Leave of a notebook's page what is the site's own to show."""
+    return notebooks.page(html, page.toc) if page.file.src_uri.startswith(notebooks.FOLDER) else html
 
 
 def on_page_context(context: dict[str, object], page: Page, config: MkDocsConfig, nav: object) -> dict[str, object]:  # noqa: ARG001 -- MkDocs' names
