@@ -44,6 +44,8 @@ def test_a_strangers_text_stands_in_no_page_as_it_was_written(attacked: Built, l
     showing = set[str]()
     for name in attacked.pages(language):
         page = (root / f"{name}.html").read_text(encoding="utf-8")
+        # Data in a script is read by programs alone; the next test holds that it can't leave its script.
+        page = re.sub(r"<script[^>]*json\"?>.*?</script>", "", page, flags=re.DOTALL)
         assert [attack for attack in ATTACKS if attack in page] == [], name
         if "alert(1)" in html.unescape(page):
             showing.add(name.rpartition("/")[0])
