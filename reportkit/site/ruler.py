@@ -242,22 +242,37 @@ class RulerPage:
             races = [g for g in self._goals(place) if _group(g) == "timers"]
             chart = chart or self._timer_chart(place, compared)
             tables.append(
-                (place, join([self._goal_table(races), *blocks, self._failed(self._seen(place), "workload")]))
+                (
+                    place,
+                    join(
+                        [
+                            self._goal_table(races),
+                            self._readings(compared),
+                            *blocks,
+                            self._failed(self._seen(place), "workload"),
+                        ]
+                    ),
+                )
             )
         return join([chart, self._folded(tables)]) if tables else self._none(None)
 
     def _comparison(self, one: Observation) -> Html:
         measurements = one.stored.file.measurements
-        head = ("timer", "reported", "to-precision", "cost", "off-by", "own-error")
+        head = ("timer", "reported", "reading", "to-precision", "cost", "off-by", "own-error")
         rows = [
             element(
                 "tr",
                 element("th", escape(self._timer(timer.name)), scope="row"),
                 element("td", self._reported(timer), class_="rk-number"),
-                element("td", escape(_seconds(timer.seconds)), class_="rk-number"),
+                element("td", escape(_half(timer.half_width)), class_="rk-number"),
+                element(
+                    "td",
+                    escape(_seconds(timer.seconds) if math.isfinite(timer.seconds) else "\u2013"),
+                    class_="rk-number",
+                ),
                 element("td", escape(_seconds(timer.cost)), class_="rk-number"),
                 element("td", escape(_signed(timer.bias)), class_="rk-number"),
-                element("td", _error(timer.error), class_="rk-number"),
+                element("td", self._own_error(timer.error), class_="rk-number"),
             )
             for timer in ruler.timers(measurements)
         ]
@@ -266,15 +281,25 @@ class RulerPage:
         lead = fill(self.texts.labels["ruler.workload"], workload=name, truth=truth)
         return join([element("p", lead, escape(" "), self._marks_of(one)), self._table(head, rows)])
 
+    def _readings(self, compared: Iterable[Observation]) -> Html:
+        """Return what the columns mean, and from how many readings they are made."""
+        numbers = {t.repeats for one in compared for t in ruler.timers(one.stored.file.measurements)}
+        least, most = min(numbers), max(numbers)
+        number = str(least) if least == most else f"{least}\u2013{most}"
+        return element("p", prose(self.texts("ruler.readings", number=number)), class_="rk-small")
+
     def _reported(self, timer: Timer) -> Html:
-        parts = [
-            element("strong", escape(_ratio(timer.ratio))),
-            element("span", escape(f"\u00b1{format_share(timer.deviation)}"), class_="rk-ends"),
-        ]
-        if not timer.in_the_running:
-            off = self.texts("ruler.off", by=format_share(abs(timer.bias)))
-            parts.append(element("span", prose(off), class_="rk-of"))
-        return join(parts, " ")
+        """Return the typical reading with its interval, and where it stands unless that is near the truth."""
+        shown = lines.number(timer.ratio) if math.isfinite(timer.ratio.high) else escape(_ratio(timer.ratio.centre))
+        if timer.standing == "near":
+            return shown
+        return join([shown, element("span", prose(self.texts(f"ruler.{timer.standing}")), class_="rk-of")], " ")
+
+    def _own_error(self, error: float | None) -> Html:
+        """Return a timer's own error bar; one of no width is none: the blocks of that reading were all alike."""
+        if error is None:
+            return escape("\u2013")
+        return prose(self.texts("ruler.no-error")) if error <= 0 else escape(_half(error))
 
     def _timer_chart(self, place: Measured, compared: Sequence[Observation]) -> Html:
         rows: list[charts.Row] = [
@@ -282,18 +307,18 @@ class RulerPage:
                 "row": self._timer(timer.name),
                 "workload": self.texts.name("workload", one.stored.file.axes.get("workload", one.case)),
                 "time": float(f"{timer.seconds:.3g}"),
-                "near": self.texts("ruler.near" if timer.in_the_running else "ruler.far"),
+                "standing": self.texts(f"ruler.{timer.standing}"),
                 "shown": _seconds(timer.seconds),
             }
             for one in compared
             for timer in ruler.timers(one.stored.file.measurements)
+            if math.isfinite(timer.seconds)  # One reading does not say how long.
         ]
         words = {
             "rows": self.texts("ruler.timer"),
             "workload": self.texts("chart.workload"),
             "x": self.texts("ruler.chart-x", precision=format_share(ruler.AIMS.precision)),
-            "near": self.texts("ruler.near"),
-            "far": self.texts("ruler.far"),
+            **{standing: self.texts(f"ruler.{standing}") for standing in ("near", "unknown", "off")},
         }
         chart = charts.Chart(
             id="timers",
@@ -301,7 +326,7 @@ class RulerPage:
             description=self.texts("ruler.chart-description"),
             spec=charts.timers(rows, words),
             table=charts.table(
-                [tuple(str(row[key]) for key in ("row", "workload", "shown", "near")) for row in rows],
+                [tuple(str(row[key]) for key in ("row", "workload", "shown", "standing")) for row in rows],
                 [words["rows"], words["workload"], words["x"], self.texts("ruler.truth")],
             ),
             note=self.texts("ruler.hollow", bias=format_share(ruler.AIMS.bias)) + self._chart_marks(place),
@@ -521,6 +546,7 @@ _FIGURES = (
     "naive",
     "truth",
     "reported",
+    "reading",
     "own-error",
     "cost",
     "to-precision",
@@ -568,8 +594,8 @@ def _seconds(value: float) -> str:
     return format_seconds(Interval(low=value, centre=value, high=value, unit="s"))
 
 
-def _error(error: float | None) -> Html:
-    return escape("\u2013" if error is None else f"\u00b1{format_share(error)}")
+def _half(width: float) -> str:
+    return f"\u00b1{format_share(width)}" if math.isfinite(width) else "\u2013"
 
 
 def _share(share: Share) -> Html:
