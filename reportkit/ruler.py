@@ -313,6 +313,18 @@ def _won(ours: Timer, *, won: bool) -> bool | None:
     return True if ours.standing == "near" else None
 
 
+def odd_coverage(measurements: Mapping[str, Measurement], aims: Aims = AIMS) -> bool | None:
+    """Return, for trials whose share of intervals that hold the truth is outside the aims, whether that is known.
+
+    It is where the interval of the share lies wholly outside too. None where the share is inside.
+    """
+    share = coverage(measurements)
+    if aims.least_coverage <= share.value <= aims.most_coverage:
+        return None
+    low, high = share.interval
+    return high < aims.least_coverage or low > aims.most_coverage
+
+
 IMPORTS = ("import", "settings", "inductor-import")
 """Phases that are needed once a run, however many processes pay for them: torch, Dynamo (which the first setting
 brings in), and inductor."""

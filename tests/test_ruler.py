@@ -194,6 +194,16 @@ def test_goals_of_coverage(intervals: list[Interval], covered: bool | None, few_
     assert found["coverage-known"].value is None
 
 
+@pytest.mark.parametrize(
+    ("held", "missed", "known"),
+    [(95, 5, None), (136, 14, False), (120, 30, True), (148, 2, False), (400, 0, True)],
+)
+def test_one_kind_outside_the_goal_is_known_only_where_its_interval_is(
+    held: int, missed: int, *, known: bool | None
+) -> None:
+    assert ruler.odd_coverage(trials(shares(held, missed))) is known
+
+
 FLAT = [1.0] * 20
 
 

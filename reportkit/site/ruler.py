@@ -63,19 +63,54 @@ class RulerPage:
             for one in self._seen(place)
             if self._fell(one)
         ]
+        odd = [named for place in speaking for named in self._odd_kinds(place)] if known & set(_GOALS[:2]) else []
         if not known:
             said = [prose(self.texts("goals.none"))]
         elif not missed and not unknown and not fell:
-            said = [prose(self.texts("goals.all-met"))]
+            said = [prose(self.texts("goals.all-met")), *self._odd(odd)]
         else:
             parts = (("goals.missed", missed), ("goals.fell", list(dict.fromkeys(fell))), ("goals.open", unknown))
-            said = [
-                fill(self.texts.labels[key], goals=naming.listed(self.texts, names, "semicolon"))
+            told = [
+                (key, fill(self.texts.labels[key], goals=naming.listed(self.texts, names, "semicolon")))
                 for key, names in parts
                 if names
             ]
+            # What is missed is said first, and what the pooled shares hide is missed too.
+            said = [sentence for key, sentence in told if key == "goals.missed"]
+            said += [*self._odd(odd), *(sentence for key, sentence in told if key != "goals.missed")]
         between = " " if self.texts.language == LANGUAGES[0] else ""  # Chinese full stops bring their own.
-        return element("p", join(said, between), class_=f"rk-goals{' rk-damage' if missed else ''}", role="note")
+        return element("p", join(said, between), class_=f"rk-goals{' rk-damage' if missed or odd else ''}", role="note")
+
+    def _odd(self, kinds: list[str]) -> list[Html]:
+        """Return the sentence on kinds of noise that the pooled shares hide, where there are any."""
+        if not kinds:
+            return []
+        low, high = (format_number(100 * end) for end in (ruler.AIMS.least_coverage, ruler.AIMS.most_coverage))
+        wanted = self.texts("bound.between", low=low, high=high, unit=" %")
+        return [
+            fill(self.texts.labels["goals.odd"], wanted=wanted, kinds=naming.listed(self.texts, kinds, "semicolon"))
+        ]
+
+    def _odd_kinds(self, place: Measured) -> Iterable[str]:
+        """Return each kind of noise whose own share is outside the goal, with its interval and what that tells."""
+        for one in self._seen(place):
+            file = one.stored.file
+            if one.problem or file.status != "complete" or not ruler.is_calibration(file.measurements):
+                continue
+            known = ruler.odd_coverage(file.measurements)
+            if known is None:
+                continue
+            share = ruler.coverage(file.measurements)
+            yield self.texts(
+                "goals.one-odd",
+                truth=_ratio(ruler.truth_of(file.measurements)),
+                noise=self.texts.name("noise", file.axes.get("noise", file.case)),
+                share=f"{100 * share.value:.1f} %",
+                ends=_ends(share),
+                trials=str(share.of),
+                known=self.texts("goals.odd-known" if known else "goals.odd-unknown"),
+                place=self._where(place),
+            )
 
     def _untried(self, places: Iterable[Measured]) -> list[str]:
         """Return what the benches were never tried on, by the axis that they vary, where they were tried at all."""
@@ -99,9 +134,12 @@ class RulerPage:
         return [goal for goal in found if goal.value is not None or goal.met is not None]
 
     def _missed(self, place: Measured, goal: Goal) -> str:
-        where = [place.lane, place.machine, *([self.texts("flag.smoke")] if place.scale == "smoke" else [])]
         details = {"goal": self._goal_name(goal), "value": _goal_value(goal), "wanted": self._wanted(goal)}
-        return self.texts("goals.one-missed", place=naming.listed(self.texts, where), **details)
+        return self.texts("goals.one-missed", place=self._where(place), **details)
+
+    def _where(self, place: Measured) -> str:
+        smoke = [self.texts("flag.smoke")] if place.scale == "smoke" else []
+        return naming.listed(self.texts, [place.lane, place.machine, *smoke])
 
     def _goal_name(self, goal: Goal) -> str:
         kind, _, which = goal.id.partition("-")
@@ -599,11 +637,17 @@ def _half(width: float) -> str:
 
 
 def _share(share: Share) -> Html:
-    """Return a share in percent with the interval of the true one, its ends rounded outwards."""
-    low, high = share.interval
-    ends = f"[{math.floor(1000 * low + 1e-6) / 10:.1f}, {math.ceil(1000 * high - 1e-6) / 10:.1f}]"
+    """Return a share in percent with the interval of the true one."""
     figures = element("strong", escape(f"{100 * share.value:.1f} %"))
-    return element("span", figures, escape(" "), element("span", escape(ends), class_="rk-ends"), class_="rk-figure")
+    return element(
+        "span", figures, escape(" "), element("span", escape(_ends(share)), class_="rk-ends"), class_="rk-figure"
+    )
+
+
+def _ends(share: Share) -> str:
+    """Return the ends of the interval of the true share in percent, rounded outwards."""
+    low, high = share.interval
+    return f"[{math.floor(1000 * low + 1e-6) / 10:.1f}, {math.ceil(1000 * high - 1e-6) / 10:.1f}]"
 
 
 def _anchor(file: CaseFile, name: str) -> str:
