@@ -16,7 +16,7 @@ from reportkit.claims import Each, Fact, Speedup
 from reportkit.judge import Interval
 from reportkit.plan import REFUSED
 from reportkit.quantity import format_number, format_ratio, format_seconds, format_share
-from reportkit.site import charts, lines, naming
+from reportkit.site import cases, charts, lines, naming
 from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, prose, scroll
 from reportkit.site.texts import LANGUAGES
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reportkit.judge import Observation, Outcome
-    from reportkit.records import CaseFile
+    from reportkit.records import CaseFile, Stored
     from reportkit.ruler import Goal, Share, Timer
     from reportkit.site.edition import Edition, Measured
     from reportkit.site.texts import Texts
@@ -182,7 +182,7 @@ class RulerPage:
     def traps(self) -> Html:
         """Return each trap: what a naive timer says of it, what is true, and what ours says."""
         traps = {e.id for e in self.edition.article.experiments if e.kind == "trap"}
-        head = ("trap", "naive", "truth", "ours")
+        head = ("trap", "naive", "truth", "ours", "raw")
         tables = []
         for place in self._places:
             seen = [one for one in self._seen(place) if one.stored.file.experiment in traps]
@@ -215,6 +215,7 @@ class RulerPage:
             element("td", self._naive(file), class_="rk-number"),
             element("td", self._truth(file), class_="rk-number rk-truth"),
             element("td", self._ours(one), class_="rk-ours"),
+            element("td", self._raw(one.stored)),
         )
 
     def _naive(self, file: CaseFile) -> Html:
@@ -317,7 +318,12 @@ class RulerPage:
         name = self.texts.name("workload", one.stored.file.axes.get("workload", one.case))
         truth = _ratio(ruler.truth_of(measurements))
         lead = fill(self.texts.labels["ruler.workload"], workload=name, truth=truth)
-        return join([element("p", lead, escape(" "), self._marks_of(one)), self._table(head, rows)])
+        return join(
+            [
+                element("p", lead, escape(" "), self._marks_of(one), escape(" "), self._raw(one.stored)),
+                self._table(head, rows),
+            ]
+        )
 
     def _readings(self, compared: Iterable[Observation]) -> Html:
         """Return what the columns mean, and from how many readings they are made."""
@@ -387,7 +393,18 @@ class RulerPage:
 
     def calibration(self) -> Html:
         """Return how often intervals hold the truth, by truth and noise, and whether that is enough."""
-        head = ("true-ratio", "noise", "trials", "coverage", "off-by", "half-width", "false", "pairs", "trial-time")
+        head = (
+            "true-ratio",
+            "noise",
+            "trials",
+            "coverage",
+            "off-by",
+            "half-width",
+            "false",
+            "pairs",
+            "trial-time",
+            "raw",
+        )
         tables = []
         for place in self._places:
             seen = self._seen(place)
@@ -417,6 +434,7 @@ class RulerPage:
             element("td", _share(false) if false.of else escape("\u2013"), class_="rk-number"),
             element("td", escape(f"{median(pairs.samples):.0f}" if pairs else "\u2013"), class_="rk-number"),
             element("td", escape(_seconds(median(seconds.samples)) if seconds else "\u2013"), class_="rk-number"),
+            element("td", self._raw(one.stored)),
         )
 
     # -- overhead
@@ -425,6 +443,7 @@ class RulerPage:
         """Return what share of the newest run's time was not spent on measuring, by machine and lane."""
         head = ("lane", "machine", "run-date", "cases", "overhead", "goal-wanted", "goal-met")
         rows = []
+        behind = []
         for place in self._places:
             files = ruler.newest_run(stored.file for stored in place.files)
             goal = ruler.overhead_goal(files)
@@ -440,7 +459,18 @@ class RulerPage:
                         element("td", self._met(goal)),
                     )
                 )
-        return self._table(head, rows) if rows else self._none("controls")
+                behind.append(self._files(place, files))
+        return join([self._table(head, rows), *behind]) if rows else self._none("controls")
+
+    def _files(self, place: Measured, files: Sequence[CaseFile]) -> Html:
+        """Return links to the files of a run, folded away: each has the seconds of its phases."""
+        lane, machine = place.lane, place.machine
+        names = {file.case for file in files}
+        behind = [one for one in place.files if one.file.run == files[0].run and one.file.case in names]
+        title = self.texts("ruler.run-files", lane=lane, machine=machine, number=str(len(behind)))
+        links = [cases.raw(self.at, self._above, one, one.file.case) for one in behind]
+        listed = element("p", join(links, " "), class_="rk-small")
+        return element("details", element("summary", prose(title)), listed, class_="rk-more", data_search_exclude=True)
 
     # -- anchors
 
@@ -452,7 +482,7 @@ class RulerPage:
         said = prose(self.texts("ruler.anchors-rule", share=format_share(self.edition.criteria.anchor_agreement)))
         rule = NOTHING if machine else element("p", said)
         found = [
-            (place, one.file)
+            (place, one)
             for place in self._places
             if machine in {None, place.machine}
             for one in sorted(self.edition.stored, key=lambda one: one.file.provenance.started, reverse=True)
@@ -463,21 +493,30 @@ class RulerPage:
         if not found:
             return join([rule, self._none("controls")])
         known = [key.removeprefix("anchor.") for key in self.texts.labels if key.startswith("anchor.")]
-        measured = {name for _, file in found for name in file.measurements}
+        measured = {name for _, one in found for name in one.file.measurements}
         names = [*(name for name in known if name in measured), *sorted(measured - set(known))]
         rows = [
             element(
                 "tr",
                 *self._place_cells(place),
-                *(element("td", escape(_anchor(file, name)), class_="rk-number") for name in names),
-                element("td", escape(file.provenance.started[:16].replace("T", " ")), class_="rk-nowrap"),
+                *(element("td", escape(_anchor(one.file, name)), class_="rk-number") for name in names),
+                element("td", escape(one.file.provenance.started[:16].replace("T", " ")), class_="rk-nowrap"),
+                element("td", self._raw(one)),
             )
-            for place, file in found
+            for place, one in found
         ]
         titles = [self.texts.labels.get(f"anchor.{name}", name) for name in names]
-        return join([rule, self._table(("lane", "machine", *titles, "run-date"), rows, set(titles))])
+        return join([rule, self._table(("lane", "machine", *titles, "run-date", "raw"), rows, set(titles))])
 
     # -- shared
+
+    @property
+    def _above(self) -> str:
+        """What leads from the language's root to the site's."""
+        return "" if self.texts.language == LANGUAGES[0] else "../"
+
+    def _raw(self, stored: Stored) -> Html:
+        return cases.raw(self.at, self._above, stored)
 
     @functools.cached_property
     def _places(self) -> tuple[Measured, ...]:

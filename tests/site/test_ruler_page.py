@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,8 +65,6 @@ def example() -> Edition:
 
 def words(made: str) -> str:
     """Return what a fragment shows, as one line."""
-    from html import unescape
-
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", made))).strip()
 
 
@@ -140,7 +139,7 @@ def test_a_missed_goal_is_said_first_with_figures_and_place() -> None:
 def test_a_kind_of_noise_that_the_pooled_share_hides_is_named() -> None:
     def missing(file: CaseFile) -> dict[str, Measurement]:
         drift = file.axes["noise"] == "drift"
-        return file.measurements | _far_in(file, 0.14 if drift else 0.02)
+        return file.measurements | _far_in(file, 56 if drift else 8)
 
     rest = [file for file in those() if file.experiment != "calibration"]
     trials = [changed(file, measurements=missing(file)) for file in those("calibration") if file.axes["truth"] != "aa"]
@@ -152,11 +151,11 @@ def test_a_kind_of_noise_that_the_pooled_share_hides_is_named() -> None:
     assert "86.0 % [82.2, 89.1]" in zh
 
 
-def _far_in(file: CaseFile, share: float) -> dict[str, Measurement]:
-    """Return intervals of which this share misses the truth, by little."""
+def _far_in(file: CaseFile, missed: int) -> dict[str, Measurement]:
+    """Return intervals of which so many miss the truth, by little."""
     number = len(file.measurements["low"].samples)
     truth = file.measurements["truth"].samples[0]
-    lows = [truth + (0.001 if place < share * number else -0.002) for place in range(number)]
+    lows = [truth + (0.001 if place < missed else -0.002) for place in range(number)]
     ends = {"low": lows, "centre": [low + 0.002 for low in lows], "high": [low + 0.004 for low in lows]}
     return {name: Measurement(unit="1", samples=samples) for name, samples in ends.items()}
 
@@ -211,11 +210,11 @@ def _trap(name: str, **changes: object) -> str:
 def test_a_trap_says_what_the_naive_timer_says_and_what_is_true() -> None:
     assert _trap("zeros").startswith("Zeros against random data 1.60x 1.00x ")
     assert _trap("cached-result") == (
-        "Result cached between calls 1.60x not comparable refused: cached-result was found out"
+        "Result cached between calls 1.60x not comparable refused: cached-result was found out JSON"
     )
     assert _trap("zero-graphs").startswith("No breaks, and no graphs 0 breaks not comparable refused")
     assert _trap("zeros", measurements={}, status="unavailable", reason="needs `x`") == (
-        "Zeros against random data \u2013 1.00x not available: needs `x`"
+        "Zeros against random data \u2013 1.00x not available: needs `x` JSON"
     )
 
 
@@ -268,6 +267,28 @@ def test_a_copy_is_shown_as_what_it_moves() -> None:
     mebi = re.search(r'\((\d+) if here\.scale == "full" else (\d+)\) << 20', source)
     assert mebi
     assert {"full": int(mebi[1]) << 20, "smoke": int(mebi[2]) << 20} == ruler.COPIED
+
+
+@pytest.mark.parametrize(("language", "above"), [("en", ""), ("zh", "../")])
+@pytest.mark.parametrize(
+    ("part", "experiment"),
+    [
+        ("traps", "traps"),
+        ("timers", "timers"),
+        ("calibration", "calibration"),
+        ("anchors", "anchors"),
+        ("overhead", "traps"),
+    ],
+)
+def test_every_figure_is_one_link_from_its_file(part: str, experiment: str, language: str, above: str) -> None:
+    files = those()
+    made = getattr(page(files, language), part)()
+    wanted = {
+        f"{above}data/results/{records.relative_path(file).as_posix()}"
+        for file in files
+        if file.experiment == experiment
+    }
+    assert wanted <= {unescape(address) for address in re.findall(r'href="([^"]*)"', made)}
 
 
 def test_overhead_is_shown_for_the_newest_run_of_each_place_that_is_large_enough() -> None:
