@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
@@ -17,8 +18,9 @@ from reportkit.judge import Interval
 from reportkit.plan import REFUSED
 from reportkit.quantity import format_number, format_ratio, format_seconds, format_share
 from reportkit.site import cases, charts, lines, naming
-from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, prose, scroll
+from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, prose, put, scroll
 from reportkit.site.texts import LANGUAGES
+from reportkit.statistics import CONFIDENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 COPIED = {"full": 256 << 20, "smoke": 16 << 20}
 """Bytes that the anchor `copy` reads, and writes again, by scale."""
 
+_CONFIDENCE = format_share(CONFIDENCE)
 NAIVE = ("naive_eager", "naive_compiled")
 BREAKS = "naive_graph_breaks"
 _MET: dict[bool | None, Outcome] = {True: "supported", False: "refuted", None: "not-measured"}
@@ -196,7 +199,7 @@ class RulerPage:
                 if holds
             ]
             if rows:
-                tables.append((place, join([self._table(head, rows), *notes])))
+                tables.append((place, join([self._table(head, rows), self._misses(seen), *notes])))
         return self._folded(tables) or self._none("controls")
 
     def _fell(self, one: Observation) -> bool:
@@ -260,12 +263,39 @@ class RulerPage:
             shown = fill(self.texts.labels["verdict.named"], name=status, value=file.reason or "")
         elif finding and finding.holds:
             reason = str(finding.evidence.get("reason") or "").removeprefix("Refused: ").removeprefix("Recompiled: ")
-            shown = fill(self.texts.labels["ruler.refused"], reason=reason)
+            shown = put(self.texts.labels["ruler.refused"], reason=self._refusal(reason))
         elif one.speedup is not None:
             shown = lines.number(one.speedup)
         else:
             shown = lines.reason(self.texts, one.problem) if one.problem else escape("\u2013")
         return join([shown, marks], " ") if marks else shown
+
+    def _refusal(self, reason: str) -> Html:
+        """Return a known reason for a refusal in the page's language; another one as it is, which is English."""
+        for key, pattern in _REFUSALS.items():
+            if found := re.fullmatch(pattern, reason):
+                known = {name: escape(text) for name, text in found.groupdict().items()}
+                if "detail" in known:
+                    known["detail"] = self._refusal(found["detail"])
+                return put(self.texts.labels[f"refusal.{key}"], **known)
+        english = self.texts.language == LANGUAGES[0]
+        return escape(reason) if english else element("span", escape(reason), lang=LANGUAGES[0])
+
+    def _misses(self, seen: Iterable[Observation]) -> Html:
+        """Return how many intervals of equal work miss the true ratio, and how many of those are in the bound."""
+        held = missed = inside = 0
+        for one in seen:
+            bound = self._bound(one.stored.file)
+            if bound is None or not all(bound) or one.speedup is None:
+                continue
+            held += 1
+            if not one.speedup.low <= sum(bound) / 2 <= one.speedup.high:
+                missed += 1
+                inside += bound[0] <= one.speedup.low and one.speedup.high <= bound[1]
+        if not held:
+            return NOTHING
+        numbers = {"number": str(held), "missed": str(missed), "inside": str(inside)}
+        return element("p", prose(self.texts("ruler.misses", **numbers)), class_="rk-small")
 
     # -- other timers
 
@@ -330,7 +360,13 @@ class RulerPage:
         numbers = {t.repeats for one in compared for t in ruler.timers(one.stored.file.measurements)}
         least, most = min(numbers), max(numbers)
         number = str(least) if least == most else f"{least}\u2013{most}"
-        return element("p", prose(self.texts("ruler.readings", number=number)), class_="rk-small")
+        return element(
+            "p",
+            prose(
+                self.texts("ruler.readings", number=number, deviations=f"{ruler.NORMAL:.2f}", confidence=_CONFIDENCE)
+            ),
+            class_="rk-small",
+        )
 
     def _reported(self, timer: Timer) -> Html:
         """Return the typical reading with its interval, and where it stands unless that is near the truth."""
@@ -373,7 +409,8 @@ class RulerPage:
                 [tuple(str(row[key]) for key in ("row", "workload", "shown", "standing")) for row in rows],
                 [words["rows"], words["workload"], words["x"], self.texts("ruler.truth")],
             ),
-            note=self.texts("ruler.hollow", bias=format_share(ruler.AIMS.bias)) + self._chart_marks(place),
+            note=self.texts("ruler.hollow", bias=format_share(ruler.AIMS.bias), confidence=_CONFIDENCE)
+            + self._chart_marks(place),
         )
         return charts.figure(chart, self.texts)
 
@@ -608,8 +645,11 @@ class RulerPage:
         cells = []
         for key in head:
             own = key in named
-            filled = {"precision": format_share(ruler.AIMS.precision)} if key == "to-precision" else {}
-            text = escape(key) if own else prose(self.texts(f"ruler.{key}", **filled))
+            filled = {
+                "to-precision": {"precision": format_share(ruler.AIMS.precision)},
+                "reported": {"confidence": _CONFIDENCE},
+            }
+            text = escape(key) if own else prose(self.texts(f"ruler.{key}", **filled.get(key, {})))
             figures = "rk-number rk-truth" if key == "truth" else "rk-number" if own or key in _FIGURES else None
             cells.append(element("th", text, scope="col", class_=figures))
         return scroll(
@@ -618,6 +658,24 @@ class RulerPage:
             )
         )
 
+
+_REFUSALS = {
+    "profiler": "a profiler is on; it slows what is timed, and each side differently",
+    "recompiled": r"(?P<number>\d+) graphs were compiled while steady state was timed",
+    "switches": "the calls change torch's switches while they are timed: (?P<names>.*)",
+    "not-followed": "after its inputs were changed in place, compiled did not follow eager: (?P<detail>.*)",
+    "not-the-same": (
+        "after timing, (?P<side>eager|compiled) returns something else than before it, "
+        "so that its calls were not the same work"
+    ),
+    "no-graph": "no graph was captured, so that nothing was compiled",
+    "not-close": "the compiled result is not close to eager's, and there is no fp64 copy to ask",
+    "error": "the compiled error against fp64 is larger than eager's allows",
+    "not-finite": "the compiled result has a NaN or an infinity, and eager's has none",
+    "shapes": "the compiled result has other shapes than eager's",
+    "types": "the compiled result has other types than eager's",
+}
+"""What the measuring side says when it refuses, as patterns, by label."""
 
 _FIGURES = (
     "naive",

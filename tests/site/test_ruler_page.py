@@ -223,6 +223,48 @@ def test_a_trap_that_ours_falls_into_shows_its_figure() -> None:
     assert re.search(r"not comparable (0\.99\d*|1\.00\d?)x \[", row)
 
 
+def _refused(reason: str, language: str) -> str:
+    files = [
+        changed(file, findings={"refused": Finding(holds=True, evidence={"reason": reason})})
+        for file in those("traps")
+        if file.axes["trap"] == "cached-result"
+    ]
+    return page(files, language).traps()
+
+
+def _said_by_the_measuring_side() -> list[str]:
+    """Return what a refusal can say, by the code that says it, with its placeholders filled."""
+    source = "".join(
+        (ROOT / "reportkit" / "bench" / name).read_text() for name in ("case.py", "timing.py", "correctness.py")
+    )
+    said = re.findall(
+        r'"(a profiler is on[^"\n]*|[^"\n]*graphs were compiled while[^"\n]*|the calls change[^"\n]*|'
+        r'after timing[^"\n]*|after its inputs[^"\n]*|no graph was captured[^"\n]*|the compiled [^"\n]*)"',
+        source,
+    )
+    return [re.sub(r"\{side\}", "eager", re.sub(r"\{(?!side)[^}]*\}", "3", one)) for one in said]
+
+
+def test_refusals_are_said_in_the_pages_language() -> None:
+    reasons = _said_by_the_measuring_side()
+    assert len(reasons) >= len(ruler._REFUSALS)
+    for reason in reasons:
+        shown = _refused(reason, "zh")
+        # The last part of a reason that has another one in it is made up here, and nobody's.
+        assert words(shown).count(reason) == 0, reason
+        assert reason in words(_refused(reason, "en"))
+    inner = "the compiled result has other types than eager's"
+    nested = f"after its inputs were changed in place, compiled did not follow eager: {inner}"
+    assert "lang=" not in _refused(nested, "zh")
+    assert '<span lang="en">nobody knows this one</span>' in _refused("nobody knows this one", "zh")
+
+
+def test_intervals_that_miss_the_truth_inside_their_bound_are_counted() -> None:
+    files = [file for file in those("traps") if file.axes["trap"] in {"zeros", "first-call"}]
+    shown = words(page(files).traps())
+    assert re.search(r"Where both sides do the same work, \d of 2 intervals do not hold the true ratio", shown), shown
+
+
 @pytest.mark.parametrize("text", [HOSTILE, "x" * 5000])
 def test_a_strangers_reason_is_text(text: str) -> None:
     files = [
