@@ -5,8 +5,8 @@ interval, and to no more than three significant figures, so that no digit is sho
 samples don't carry (as `torch.utils.benchmark` trims its own). Where the whole interval is narrower than
 1 % of its centre, a fourth is shown: of three, rounding would be most of what is printed. Ends are rounded
 outwards: what is printed always holds what was computed, and an interval that straddles a bound never looks
-as if it lay on one side. Nor does one that lies on one side of no difference look as if it reached it: then
-as many digits are shown as that takes.
+as if it lay on one side. Nor does one that lies on one side of no difference look as if it reached it: that
+end is shown to as many digits as that takes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from reportkit.claims import Bound
     from reportkit.judge import Interval
@@ -77,8 +77,9 @@ def format_interval(interval: Interval) -> str:
         return f"[{interval.low:.0f}, {interval.high:.0f}]"
     scale, unit = _unit(interval) if interval.unit in _UNITS else (1.0, "")
     place = _place(interval, scale)
-    low, high = _outwards(interval, scale, place)
-    shown = f"[{_fixed(low, place)}, {_fixed(high, place)}]"
+    low = _end(interval.low / scale, place, math.floor, plain=interval.unit != "x")
+    high = _end(interval.high / scale, place, math.ceil, plain=interval.unit != "x")
+    shown = f"[{low}, {high}]"
     return f"{shown} {unit}" if unit else shown
 
 
@@ -140,24 +141,24 @@ def _place(interval: Interval, scale: float) -> int:
         return finest
     finest += width < NARROW * abs(interval.centre / scale)
     supported = -math.floor(math.log10(width / 2) + 1e-9) + 1
-    place = min(finest, max(supported, -top))
-    if interval.unit != "x":
-        return place
-    return next((finer for finer in range(place, MOST_PLACES + 1) if not _reaches(interval, finer)), place)
+    return min(finest, max(supported, -top))
 
 
-def _reaches(interval: Interval, place: int) -> bool:
-    """Whether ends rounded to a place reach no difference, though the interval doesn't."""
-    low, high = _outwards(interval, 1.0, place)
-    slack = 10.0 ** -(MOST_PLACES + 1)
-    return (interval.low > NO_DIFFERENCE >= low - slack) or (interval.high < NO_DIFFERENCE <= high + slack)
+def _end(value: float, place: int, towards: Callable[[float], int], *, plain: bool) -> str:
+    """Return an end rounded outwards to a place; that of a ratio to as many more as keep it off no difference."""
+    places = range(place, place + 1 if plain else max(place, MOST_PLACES) + 1)
+    shown = [_outwards(value, place, towards) for place in places]
+    apart = (one for one in shown if (float(one) > NO_DIFFERENCE) == (value > NO_DIFFERENCE))
+    if value == NO_DIFFERENCE or plain:
+        return shown[0]
+    return next((one for one in apart if float(one) != NO_DIFFERENCE), shown[0])
 
 
-def _outwards(interval: Interval, scale: float, place: int) -> tuple[float, float]:
+def _outwards(value: float, place: int, towards: Callable[[float], int]) -> str:
     step = 10.0**-place
     # The small shift keeps 1.42, which binary can't hold, from being rounded down to 1.41.
-    low = math.floor(interval.low / scale / step + 1e-6) * step
-    return low, math.ceil(interval.high / scale / step - 1e-6) * step
+    shift = 1e-6 if towards is math.floor else -1e-6
+    return _fixed(towards(value / step + shift) * step, place)
 
 
 def _centre(interval: Interval, scale: float) -> str:

@@ -66,7 +66,9 @@ class RulerPage:
             for one in self._seen(place)
             if self._fell(one)
         ]
-        odd = [named for place in speaking for named in self._odd_kinds(place)] if known & set(_GOALS[:2]) else []
+        # Whoever measured them: other noise than the machine's own can be made on a CPU alone.
+        full = [place for place in self._places if place.scale == "full" or place in speaking]
+        odd = [named for place in full for named in self._odd_kinds(place)] if known & set(_GOALS[:2]) else []
         if not known:
             said = [prose(self.texts("goals.none"))]
         elif not missed and not unknown and not fell:
@@ -141,8 +143,8 @@ class RulerPage:
         return self.texts("goals.one-missed", place=self._where(place), **details)
 
     def _where(self, place: Measured) -> str:
-        smoke = [self.texts("flag.smoke")] if place.scale == "smoke" else []
-        return naming.listed(self.texts, [place.lane, place.machine, *smoke])
+        marks = [self.texts(f"flag.{flag}") for flag in _flags(place) if flag != "local"]
+        return naming.listed(self.texts, [place.lane, place.machine, *marks])
 
     def _goal_name(self, goal: Goal) -> str:
         kind, _, which = goal.id.partition("-")

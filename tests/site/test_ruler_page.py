@@ -147,6 +147,11 @@ def test_a_kind_of_noise_that_the_pooled_share_hides_is_named() -> None:
     assert "The goals of coverage pool all kinds of noise; by themselves, outside of 93 to 98 %: " in said
     assert "true ratio 1.05x, drifting clock, 86.0 % [82.2, 89.1] of 400 trials, an interval that excludes the" in said
     assert "bursts, 98.0" not in said
+    # A CPU's, whoever has it: noise can be made on no GPU.
+    theirs = [changed(file, machine="other") for file in trials]
+    said = words(page([*those(), *theirs]).goals())
+    assert said.startswith("All goals met. The goals of coverage pool all kinds")
+    assert "excludes the goal (2.5, other, contributed)" in said
     zh = words(page([*rest, *trials], "zh").goals())
     assert "86.0 % [82.2, 89.1]" in zh
 
