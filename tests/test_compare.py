@@ -382,7 +382,7 @@ def test_the_text_is_a_summary_an_aligned_table_and_what_was_left_out() -> None:
     assert note.startswith("Release ratio: 2.5 over 2.15; above 1, 2.15 is better.")
     assert rows[0].startswith("table.resnet50-d-cold-2 ")
     assert {row[heads.index("compiled 2.15") :].split()[1] for row in rows[:2]} == {"ms"}
-    assert "2.00x" in rows[0]
+    assert "2.000x" in rows[0]
     assert "significant, relevant" in rows[0]
     assert "within-noise" in rows[1]
     assert rows[2:] == [
@@ -401,7 +401,7 @@ def test_the_text_has_first_calls_memory_and_graphs_of_both_lanes() -> None:
     shown = dict(list(zip(heads, row, strict=True))[-9:])
     assert shown["first call 2.5"] == "24.0 s"
     assert shown["first call 2.15"] == "12.0 s"
-    assert (shown["caches"], shown["release ratio"]) == ("cold", "2.00x")
+    assert (shown["caches"], shown["release ratio"]) == ("cold", "2.000x")
     assert (shown["memory 2.5"], shown["memory 2.15"]) == ("2.00 GiB", "1.00 GiB")
     assert (shown["graphs, breaks 2.5"], shown["graphs, breaks 2.15"]) == ("1, 0", "3, -")
 

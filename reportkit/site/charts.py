@@ -502,7 +502,7 @@ def timers(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]:
     workloads = list(dict.fromkeys(str(row["workload"]) for row in rows))
     standings = [words["near"], words["unknown"], words["off"]]
     shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(workloads))]
-    full = alt.Scale(domain=standings, range=[1, 0.35, 0])
+    full = alt.Scale(type="ordinal", domain=standings, range=[1, 0.35, 0])
     chart = (
         _said(alt.Chart(_data(rows)), "datum.row", "datum.workload", "datum.shown", "datum.standing")
         .mark_point(size=60, strokeWidth=1.5, stroke=TEXT, fill=TEXT, opacity=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import re
 from html import unescape
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ import pytest
 from experiments import ARTICLE, controls
 from reportkit import judge, records
 from reportkit.records import Finding, Measurement, Stored
-from reportkit.site import ruler, texts
+from reportkit.site import charts, ruler, texts
 from reportkit.site.edition import Edition
 from tests.casefiles import DIGESTS, changed, moments, run_files
 from tests.site.conftest import HOSTILE, ROOT, golden
@@ -363,3 +364,11 @@ def changed_times(file: CaseFile, day: str) -> records.Provenance:
 
     source = file.provenance
     return msgspec.structs.replace(source, started=day + source.started[10:], finished=day + source.finished[10:])
+
+
+def test_the_chart_of_timers_has_a_fill_for_each_standing() -> None:
+    words_ = {"rows": "timer", "workload": "workload", "x": "seconds", "near": "n", "unknown": "u", "off": "o"}
+    rows: list[charts.Row] = [{"row": "a", "workload": "w", "time": 1.0, "standing": "n", "shown": "1 s"}]
+    # A point scale, which is a nominal opacity's own, spreads its first two values over all three.
+    fill = charts.timers(rows, words_)
+    assert '"range": [1, 0.35, 0], "type": "ordinal"' in json.dumps(fill, sort_keys=True)
