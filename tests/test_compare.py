@@ -401,7 +401,7 @@ def test_the_text_has_first_calls_memory_and_graphs_of_both_lanes() -> None:
     shown = dict(list(zip(heads, row, strict=True))[-9:])
     assert shown["first call 2.5"] == "24.0 s"
     assert shown["first call 2.15"] == "12.0 s"
-    assert (shown["caches"], shown["release ratio"]) == ("cold", "2.000x")
+    assert (shown["caches"], shown["release ratio"]) == ("cold", "2.00x")
     assert (shown["memory 2.5"], shown["memory 2.15"]) == ("2.00 GiB", "1.00 GiB")
     assert (shown["graphs, breaks 2.5"], shown["graphs, breaks 2.15"]) == ("1, 0", "3, -")
 
