@@ -2,9 +2,11 @@
 
 A centre and the ends of its interval are shown to one place beyond the leading digit of half the
 interval, and to no more than three significant figures, so that no digit is shown that the
-samples don't carry (as `torch.utils.benchmark` trims its own). Ends are rounded outwards: what is
-printed always holds what was computed, and an interval that straddles a bound never looks as if it
-lay on one side.
+samples don't carry (as `torch.utils.benchmark` trims its own). Where the whole interval is narrower than
+1 % of its centre, a fourth is shown: of three, rounding would be most of what is printed. Ends are rounded
+outwards: what is printed always holds what was computed, and an interval that straddles a bound never looks
+as if it lay on one side. Nor does one that lies on one side of no difference look as if it reached it: that
+end is shown to as many digits as that takes.
 """
 
 from __future__ import annotations
@@ -13,12 +15,17 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from reportkit.claims import Bound
     from reportkit.judge import Interval
 
 MOST_FIGURES = 3
+NARROW = 0.01
+"""Width of an interval, over its centre, below which it is shown to one figure more."""
+NO_DIFFERENCE = 1.0
+MOST_PLACES = 6
+"""Decimal places at most for keeping an end off no difference: sides that are so nearly equal are."""
 
 BOUND_WORDS: Mapping[str, str] = {
     "between": "{low} to {high}{unit}",
@@ -70,11 +77,9 @@ def format_interval(interval: Interval) -> str:
         return f"[{interval.low:.0f}, {interval.high:.0f}]"
     scale, unit = _unit(interval) if interval.unit in _UNITS else (1.0, "")
     place = _place(interval, scale)
-    step = 10.0**-place
-    # The small shift keeps 1.42, which binary can't hold, from being rounded down to 1.41.
-    low = math.floor(interval.low / scale / step + 1e-6) * step
-    high = math.ceil(interval.high / scale / step - 1e-6) * step
-    shown = f"[{_fixed(low, place)}, {_fixed(high, place)}]"
+    low = _end(interval.low / scale, place, math.floor, plain=interval.unit != "x")
+    high = _end(interval.high / scale, place, math.ceil, plain=interval.unit != "x")
+    shown = f"[{low}, {high}]"
     return f"{shown} {unit}" if unit else shown
 
 
@@ -125,17 +130,35 @@ def _magnitude(value: float, figures: int = MOST_FIGURES) -> int:
 
 
 def _place(interval: Interval, scale: float) -> int:
-    """Return the decimal place to show: one beyond that of half the interval, at most three figures.
+    """Return the decimal place to show: one beyond that of half the interval, at most three or four figures.
 
     Negative places stand before the decimal point. The centre keeps one figure whatever its interval.
     """
     top = _magnitude(interval.centre / scale)
+    width = (interval.high - interval.low) / scale
     finest = MOST_FIGURES - 1 - top
-    half = (interval.high - interval.low) / 2 / scale
-    if half <= 0:
+    if width <= 0:
         return finest
-    supported = -math.floor(math.log10(half) + 1e-9) + 1
+    finest += width < NARROW * abs(interval.centre / scale)
+    supported = -math.floor(math.log10(width / 2) + 1e-9) + 1
     return min(finest, max(supported, -top))
+
+
+def _end(value: float, place: int, towards: Callable[[float], int], *, plain: bool) -> str:
+    """Return an end rounded outwards to a place; that of a ratio to as many more as keep it off no difference."""
+    places = range(place, place + 1 if plain else max(place, MOST_PLACES) + 1)
+    shown = [_outwards(value, place, towards) for place in places]
+    apart = (one for one in shown if (float(one) > NO_DIFFERENCE) == (value > NO_DIFFERENCE))
+    if value == NO_DIFFERENCE or plain:
+        return shown[0]
+    return next((one for one in apart if float(one) != NO_DIFFERENCE), shown[0])
+
+
+def _outwards(value: float, place: int, towards: Callable[[float], int]) -> str:
+    step = 10.0**-place
+    # The small shift keeps 1.42, which binary can't hold, from being rounded down to 1.41.
+    shift = 1e-6 if towards is math.floor else -1e-6
+    return _fixed(towards(value / step + shift) * step, place)
 
 
 def _centre(interval: Interval, scale: float) -> str:

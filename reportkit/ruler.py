@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime
-from statistics import NormalDist, fmean, median
-from typing import TYPE_CHECKING
+from statistics import NormalDist, fmean, median, stdev
+from typing import TYPE_CHECKING, Literal
 
-from reportkit.judge import Criteria
-from reportkit.statistics import CONFIDENCE
+from reportkit.judge import Criteria, Interval
+from reportkit.statistics import CONFIDENCE, processes_draws
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 NORMAL = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 OURS = "ours"
+
+QUANTILES = 4000
+"""Quantiles of Student's t from which an interval's ends are read."""
+
+Standing = Literal["near", "unknown", "off"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +43,8 @@ class Aims:
     precision: float = 0.01
     """Half width of the interval whose cost is compared."""
     bias: float = 0.01
-    """A timer whose median ratio is further off the truth is out of the running: no time makes it right."""
+    """A timer is near the truth, or off it, where the whole interval of its typical reading is within this share of
+    it, or beyond."""
     repeats: int = 8
     """Fewer say nothing about a timer's spread."""
     times_as_fast: float = 2.0
@@ -150,20 +156,32 @@ class Timer:
 
     name: str
     repeats: int
-    ratio: float
-    """Median of what it reported."""
+    ratio: Interval
+    """Its typical reading, the mean of the logarithms of what it reported, with its interval at 95 % by Student's t
+    (Student 1908): resampling eight readings says too little of their error. Of one reading it is 0 to infinity."""
     bias: float
-    """That over the truth, less one."""
+    """The typical reading over the truth, less one."""
     deviation: float
-    """Relative standard deviation of one reading, from the median absolute deviation."""
+    """Relative standard deviation of one reading: that of the logarithms, over n - 1; infinite for one reading."""
     cost: float
     """Mean seconds of one reading."""
     error: float | None
     """Median of the half width that it claims for itself, relative; None where it claims nothing."""
     seconds: float
     """Seconds to know the ratio to the aims' precision at 95 %: readings are repeated and averaged until they do."""
-    in_the_running: bool
-    """Whether its median is near enough to the truth for time to help."""
+    standing: Standing
+    """`off` the truth where the interval of the typical reading lies wholly beyond the aims' bias, `near` it where
+    it lies wholly within; else `unknown`: its readings don't say."""
+
+    @property
+    def half_width(self) -> float:
+        """Relative half width at 95 % of what one reading says, from the spread of readings."""
+        return NORMAL * self.deviation
+
+    @property
+    def may_race(self) -> bool:
+        """Whether time can help it, for all that is known."""
+        return self.standing != "off"
 
 
 def timers(measurements: Mapping[str, Measurement], aims: Aims = AIMS) -> tuple[Timer, ...]:
@@ -176,32 +194,43 @@ def _readable(measurements: Mapping[str, Measurement]) -> list[str]:
     """Return the timers whose ratios are ratios and whose seconds are known, by name."""
     names = sorted(name.removesuffix(".ratio") for name in measurements if name.endswith(".ratio"))
     return [
-        name
-        for name in names
-        if f"{name}.seconds" in measurements and median(measurements[f"{name}.ratio"].samples) > 0
+        name for name in names if f"{name}.seconds" in measurements and min(measurements[f"{name}.ratio"].samples) > 0
     ]
 
 
 def _timer(name: str, measurements: Mapping[str, Measurement], aims: Aims) -> Timer:
     ratios = measurements[f"{name}.ratio"].samples
     errors = measurements.get(f"{name}.error")
-    middle = median(ratios)
-    # 1.4826 makes a normal distribution's median absolute deviation its standard deviation.
-    deviation = 1.4826 * median(abs(ratio - middle) for ratio in ratios) / middle
+    truth = truth_of(measurements)
+    ratio, deviation = _typical(ratios)
     cost = fmean(measurements[f"{name}.seconds"].samples)
-    bias = middle / truth_of(measurements) - 1
     return Timer(
         name=name,
         repeats=len(ratios),
-        ratio=middle,
-        bias=bias,
+        ratio=ratio,
+        bias=ratio.centre / truth - 1,
         deviation=deviation,
         cost=cost,
         error=None if errors is None else median(errors.samples),
         # One whole reading is the least that it can be asked for.
         seconds=cost * max(1.0, (NORMAL * deviation / aims.precision) ** 2),
-        in_the_running=abs(bias) <= aims.bias,
+        standing=_standing(ratio, truth, aims),
     )
+
+
+def _typical(ratios: Sequence[float]) -> tuple[Interval, float]:
+    """Return the typical one of several readings with its interval, and the deviation of one."""
+    if len(ratios) == 1:
+        return Interval(low=0.0, centre=ratios[0], high=math.inf), math.inf
+    low, centre, high = processes_draws(ratios, QUANTILES, 0).interval()
+    return Interval(low=low, centre=centre, high=high), stdev(map(math.log, ratios))
+
+
+def _standing(ratio: Interval, truth: float, aims: Aims) -> Standing:
+    least, most = truth * (1 - aims.bias), truth * (1 + aims.bias)
+    if ratio.high < least or ratio.low > most:
+        return "off"
+    return "near" if least <= ratio.low and ratio.high <= most else "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,8 +250,8 @@ def goals(files: Iterable[CaseFile], aims: Aims = AIMS) -> tuple[Goal, ...]:
     """Return every goal, from the bench files of one lane and machine, one file a case.
 
     `coverage-aa`, `coverage-known`, `false-differences`: shares, over all noises. `fastest-WORKLOAD`: seconds of ours
-    over those of the fastest other timer in the running, to the same precision. `rival-NAME`: seconds of that timer
-    over those of ours, on the launch-bound workload.
+    over those of the fastest other timer that is not known to be off the truth, to the same precision. `rival-NAME`:
+    seconds of that timer over those of ours, on the launch-bound workload.
     """
     complete = [file for file in files if file.status == "complete"]
     found = [*_shares([file.measurements for file in complete if is_calibration(file.measurements)], aims)]
@@ -255,14 +284,14 @@ def _races(workload: str, read: Sequence[Timer], aims: Aims) -> Iterable[Goal]:
     ours = next(timer for timer in read if timer.name == OURS)
     others = {timer.name: timer for timer in read if timer.name != OURS}
     enough = min(timer.repeats for timer in read) >= aims.repeats
-    best = min((timer.seconds for timer in others.values() if timer.in_the_running), default=None)
+    best = min((timer.seconds for timer in others.values() if timer.may_race), default=None)
     value = None if best is None else ours.seconds / best
     yield Goal(
         id=f"fastest-{workload}",
         value=value,
         least=None,
         most=1.0,
-        met=(ours.in_the_running and (value is None or value <= 1)) if enough else None,
+        met=_won(ours, won=value is None or value <= 1) if enough else None,
     )
     if workload != aims.launch_bound:
         return
@@ -271,9 +300,29 @@ def _races(workload: str, read: Sequence[Timer], aims: Aims) -> Iterable[Goal]:
             continue
         rival = others[name]
         gain = rival.seconds / ours.seconds
-        # A rival that is off the truth does not get there in any time.
-        beaten = ours.in_the_running and (gain >= aims.times_as_fast or not rival.in_the_running)
-        yield Goal(id=f"rival-{name}", value=gain, least=aims.times_as_fast, most=None, met=beaten if enough else None)
+        # A rival that is known to be off the truth does not get there in any time.
+        beaten = gain >= aims.times_as_fast or not rival.may_race
+        met = _won(ours, won=beaten) if enough else None
+        yield Goal(id=f"rival-{name}", value=gain, least=aims.times_as_fast, most=None, met=met)
+
+
+def _won(ours: Timer, *, won: bool) -> bool | None:
+    """Return whether ours won: never off the truth, and not known yet where it may be off."""
+    if not won or not ours.may_race:
+        return False
+    return True if ours.standing == "near" else None
+
+
+def odd_coverage(measurements: Mapping[str, Measurement], aims: Aims = AIMS) -> bool | None:
+    """Return, for trials whose share of intervals that hold the truth is outside the aims, whether that is known.
+
+    It is where the interval of the share lies wholly outside too. None where the share is inside.
+    """
+    share = coverage(measurements)
+    if aims.least_coverage <= share.value <= aims.most_coverage:
+        return None
+    low, high = share.interval
+    return high < aims.least_coverage or low > aims.most_coverage
 
 
 IMPORTS = ("import", "settings", "inductor-import")

@@ -382,7 +382,7 @@ def test_the_text_is_a_summary_an_aligned_table_and_what_was_left_out() -> None:
     assert note.startswith("Release ratio: 2.5 over 2.15; above 1, 2.15 is better.")
     assert rows[0].startswith("table.resnet50-d-cold-2 ")
     assert {row[heads.index("compiled 2.15") :].split()[1] for row in rows[:2]} == {"ms"}
-    assert "2.00x" in rows[0]
+    assert "2.000x" in rows[0]
     assert "significant, relevant" in rows[0]
     assert "within-noise" in rows[1]
     assert rows[2:] == [

@@ -51,8 +51,9 @@ def comparison(truth: float = 1.0, /, **timers: tuple[Sequence[float], float]) -
 
 
 def spread(deviation: float, centre: float = 1.0, repeats: int = 20) -> list[float]:
-    """Return ratios whose median absolute deviation is that of a normal distribution of this deviation."""
-    return [centre * (1 + (-1) ** i * deviation / 1.4826) for i in range(repeats)]
+    """Return ratios of which one has this relative standard deviation, over n - 1."""
+    step = deviation * math.sqrt((repeats - 1) / repeats)
+    return [centre * math.exp((-1) ** i * step) for i in range(repeats)]
 
 
 def bench(measurements: dict[str, Measurement], workload: str = "launch-bound", **overrides: Any) -> CaseFile:
@@ -126,10 +127,40 @@ def test_a_noisy_timer_pays_for_repeating_and_a_precise_one_for_one_reading() ->
     assert (ours.name, false.name, noisy.name) == ("ours", "false", "noisy")
     assert ours.seconds == ours.cost == pytest.approx(0.5)
     assert noisy.deviation == pytest.approx(0.02)
+    assert noisy.half_width == pytest.approx(0.0392, rel=1e-3)
     assert noisy.seconds == pytest.approx(0.1 * (1.96 * 2) ** 2, rel=1e-3)
-    assert (ours.in_the_running, false.in_the_running, noisy.in_the_running) == (True, False, True)
+    assert (ours.standing, false.standing, noisy.standing) == ("near", "off", "near")
+    # Student's t of 19 degrees of freedom at 95 % is 2.093.
+    assert math.log(noisy.ratio.high / 1.05) == pytest.approx(2.093 * 0.02 / math.sqrt(20), rel=1e-2)
     assert false.bias == pytest.approx(1.08 / 1.05 - 1)
     assert ours.error is None
+
+
+@pytest.mark.parametrize(
+    ("ratios", "truth", "standing"),
+    [
+        ([1.0, 1.001] * 4, 1.0, "near"),
+        # A middle 2 % off the truth says nothing where readings differ by 15 %.
+        ([0.822, 0.913, 1.084, 1.074, 0.812, 1.312, 1.063, 1.078], 1.05, "unknown"),
+        ([1.067, 1.056, 1.098, 1.16, 1.058, 0.955, 1.141, 1.08], 1.0, "off"),
+        ([0.97, 0.971] * 4, 1.0, "off"),
+        # The truth is outside, but by less than is asked for.
+        ([1.005, 1.006] * 4, 1.0, "near"),
+        ([1.2], 1.0, "unknown"),
+    ],
+)
+def test_a_timer_is_off_the_truth_only_where_its_readings_show_it(
+    ratios: list[float], truth: float, standing: str
+) -> None:
+    (timer,) = ruler.timers(comparison(truth, ours=read(ratios, 1.0)))
+    assert timer.standing == standing
+
+
+def test_an_outlier_among_the_readings_counts() -> None:
+    readings = [0.999, 1.002, 1.142, 0.997, 1.001, 0.871, 1.002, 1.003]
+    (timer,) = ruler.timers(comparison(ours=read(readings, 0.2)))
+    assert timer.deviation == pytest.approx(0.073, abs=0.002)
+    assert timer.seconds > 40
 
 
 def test_a_timers_own_error_bar_is_its_median() -> None:
@@ -163,6 +194,16 @@ def test_goals_of_coverage(intervals: list[Interval], covered: bool | None, few_
     assert found["coverage-known"].value is None
 
 
+@pytest.mark.parametrize(
+    ("held", "missed", "known"),
+    [(95, 5, None), (136, 14, False), (120, 30, True), (148, 2, False), (400, 0, True)],
+)
+def test_one_kind_outside_the_goal_is_known_only_where_its_interval_is(
+    held: int, missed: int, *, known: bool | None
+) -> None:
+    assert ruler.odd_coverage(trials(shares(held, missed))) is known
+
+
 FLAT = [1.0] * 20
 
 
@@ -177,7 +218,17 @@ FLAT = [1.0] * 20
             {"ours": read(FLAT, 0.1), "thirty_pairs": read(FLAT, 0.15), "hand_loop": read(FLAT, 0.05)},
             {"fastest": False, "thirty-pairs": False},
         ),
-        # A rival that is off the truth is neither the fastest nor ever right.
+        # A rival that may be off the truth still counts as the fastest.
+        (
+            {"ours": read(FLAT, 0.1), "thirty_pairs": read(spread(0.03, 1.005), 0.001)},
+            {"fastest": False, "thirty-pairs": False},
+        ),
+        # Ours that may be off it has not won yet.
+        (
+            {"ours": read(spread(0.001, 1.01), 0.1), "thirty_pairs": read(FLAT, 0.3)},
+            {"fastest": None, "thirty-pairs": None},
+        ),
+        # A rival that is known to be off the truth is neither the fastest nor ever right.
         (
             {"ours": read(FLAT, 0.1), "thirty_pairs": read([1.02] * 20, 0.01)},
             {"fastest": True, "thirty-pairs": True},

@@ -474,16 +474,17 @@ def _powers(rows: Sequence[Row]) -> int:
 def timers(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]:
     """Return seconds on a logarithmic axis: a row a timer, a shape a workload, hollow where it is off the truth.
 
-    Each row has `row`, `workload`, `time` in seconds, `near` (one of two words) and `shown`.
+    Each row has `row`, `workload`, `time` in seconds, `standing` (a word) and `shown`. Marks are full
+    near the truth, hollow off it, and pale between.
     """
     order = list(dict.fromkeys(str(row["row"]) for row in rows))
     workloads = list(dict.fromkeys(str(row["workload"]) for row in rows))
-    states = [words["near"], words["far"]]
+    standings = [words["near"], words["unknown"], words["off"]]
     shapes = [_SHAPES[place % len(_SHAPES)] for place in range(len(workloads))]
-    fill = alt.Scale(domain=states, range=[TEXT, "transparent"])
+    full = alt.Scale(type="ordinal", domain=standings, range=[1, 0.35, 0])
     chart = (
-        _said(alt.Chart(_data(rows)), "datum.row", "datum.workload", "datum.shown", "datum.near")
-        .mark_point(size=60, strokeWidth=1.5, stroke=TEXT, opacity=1)
+        _said(alt.Chart(_data(rows)), "datum.row", "datum.workload", "datum.shown", "datum.standing")
+        .mark_point(size=60, strokeWidth=1.5, stroke=TEXT, fill=TEXT, opacity=1)
         .encode(
             y=_rows(order, words["rows"]),
             yOffset=alt.YOffset("workload:N", sort=workloads),
@@ -498,12 +499,12 @@ def timers(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]:
                 scale=alt.Scale(domain=workloads, range=shapes),
                 legend=_legend(columns=2, symbolFillColor=TEXT, symbolStrokeColor=TEXT),
             ),
-            fill=alt.Fill("near:N", scale=fill, legend=None),
+            fillOpacity=alt.FillOpacity("standing:N", scale=full, legend=None),
             tooltip=[
                 alt.Tooltip("row:N", title=words["rows"]),
                 alt.Tooltip("workload:N", title=words["workload"]),
                 alt.Tooltip("shown:N", title=words["x"]),
-                alt.Tooltip("near:N", title=" "),
+                alt.Tooltip("standing:N", title=" "),
             ],
         )
     )

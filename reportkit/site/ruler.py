@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
@@ -16,15 +17,16 @@ from reportkit.claims import Each, Fact, Speedup
 from reportkit.judge import Interval
 from reportkit.plan import REFUSED
 from reportkit.quantity import format_number, format_ratio, format_seconds, format_share
-from reportkit.site import charts, lines, naming
-from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, prose, scroll
+from reportkit.site import cases, charts, lines, naming
+from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, prose, put, scroll
 from reportkit.site.texts import LANGUAGES
+from reportkit.statistics import CONFIDENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reportkit.judge import Observation, Outcome
-    from reportkit.records import CaseFile
+    from reportkit.records import CaseFile, Stored
     from reportkit.ruler import Goal, Share, Timer
     from reportkit.site.edition import Edition, Measured
     from reportkit.site.texts import Texts
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 COPIED = {"full": 256 << 20, "smoke": 16 << 20}
 """Bytes that the anchor `copy` reads, and writes again, by scale."""
 
+_CONFIDENCE = format_share(CONFIDENCE)
 NAIVE = ("naive_eager", "naive_compiled")
 BREAKS = "naive_graph_breaks"
 _MET: dict[bool | None, Outcome] = {True: "supported", False: "refuted", None: "not-measured"}
@@ -63,19 +66,56 @@ class RulerPage:
             for one in self._seen(place)
             if self._fell(one)
         ]
+        # Whoever measured them: other noise than the machine's own can be made on a CPU alone.
+        full = [place for place in self._places if place.scale == "full" or place in speaking]
+        odd = [named for place in full for named in self._odd_kinds(place)] if known & set(_GOALS[:2]) else []
         if not known:
             said = [prose(self.texts("goals.none"))]
         elif not missed and not unknown and not fell:
-            said = [prose(self.texts("goals.all-met"))]
+            said = [prose(self.texts("goals.all-met")), *self._odd(odd)]
         else:
             parts = (("goals.missed", missed), ("goals.fell", list(dict.fromkeys(fell))), ("goals.open", unknown))
-            said = [
-                fill(self.texts.labels[key], goals=naming.listed(self.texts, names, "semicolon"))
+            told = [
+                (key, fill(self.texts.labels[key], goals=naming.listed(self.texts, names, "semicolon")))
                 for key, names in parts
                 if names
             ]
+            # What is missed is said first, and what the pooled shares hide is missed too.
+            said = [sentence for key, sentence in told if key == "goals.missed"]
+            said += [*self._odd(odd), *(sentence for key, sentence in told if key != "goals.missed")]
         between = " " if self.texts.language == LANGUAGES[0] else ""  # Chinese full stops bring their own.
-        return element("p", join(said, between), class_=f"rk-goals{' rk-damage' if missed else ''}", role="note")
+        return element("p", join(said, between), class_=f"rk-goals{' rk-damage' if missed or odd else ''}", role="note")
+
+    def _odd(self, kinds: list[str]) -> list[Html]:
+        """Return the sentence on kinds of noise that the pooled shares hide, where there are any."""
+        if not kinds:
+            return []
+        low, high = (format_number(100 * end) for end in (ruler.AIMS.least_coverage, ruler.AIMS.most_coverage))
+        wanted = self.texts("bound.between", low=low, high=high, unit=" %")
+        return [
+            fill(self.texts.labels["goals.odd"], wanted=wanted, kinds=naming.listed(self.texts, kinds, "semicolon"))
+        ]
+
+    def _odd_kinds(self, place: Measured) -> Iterable[str]:
+        """Return each kind of noise whose own share is outside the goal, with its interval and what that tells."""
+        for one in self._seen(place):
+            file = one.stored.file
+            if one.problem or file.status != "complete" or not ruler.is_calibration(file.measurements):
+                continue
+            known = ruler.odd_coverage(file.measurements)
+            if known is None:
+                continue
+            share = ruler.coverage(file.measurements)
+            yield self.texts(
+                "goals.one-odd",
+                truth=_ratio(ruler.truth_of(file.measurements)),
+                noise=self.texts.name("noise", file.axes.get("noise", file.case)),
+                share=f"{100 * share.value:.1f} %",
+                ends=_ends(share),
+                trials=str(share.of),
+                known=self.texts("goals.odd-known" if known else "goals.odd-unknown"),
+                place=self._where(place),
+            )
 
     def _untried(self, places: Iterable[Measured]) -> list[str]:
         """Return what the benches were never tried on, by the axis that they vary, where they were tried at all."""
@@ -99,9 +139,12 @@ class RulerPage:
         return [goal for goal in found if goal.value is not None or goal.met is not None]
 
     def _missed(self, place: Measured, goal: Goal) -> str:
-        where = [place.lane, place.machine, *([self.texts("flag.smoke")] if place.scale == "smoke" else [])]
         details = {"goal": self._goal_name(goal), "value": _goal_value(goal), "wanted": self._wanted(goal)}
-        return self.texts("goals.one-missed", place=naming.listed(self.texts, where), **details)
+        return self.texts("goals.one-missed", place=self._where(place), **details)
+
+    def _where(self, place: Measured) -> str:
+        marks = [self.texts(f"flag.{flag}") for flag in _flags(place) if flag != "local"]
+        return naming.listed(self.texts, [place.lane, place.machine, *marks])
 
     def _goal_name(self, goal: Goal) -> str:
         kind, _, which = goal.id.partition("-")
@@ -144,7 +187,7 @@ class RulerPage:
     def traps(self) -> Html:
         """Return each trap: what a naive timer says of it, what is true, and what ours says."""
         traps = {e.id for e in self.edition.article.experiments if e.kind == "trap"}
-        head = ("trap", "naive", "truth", "ours")
+        head = ("trap", "naive", "truth", "ours", "raw")
         tables = []
         for place in self._places:
             seen = [one for one in self._seen(place) if one.stored.file.experiment in traps]
@@ -158,7 +201,7 @@ class RulerPage:
                 if holds
             ]
             if rows:
-                tables.append((place, join([self._table(head, rows), *notes])))
+                tables.append((place, join([self._table(head, rows), self._misses(seen), *notes])))
         return self._folded(tables) or self._none("controls")
 
     def _fell(self, one: Observation) -> bool:
@@ -177,6 +220,7 @@ class RulerPage:
             element("td", self._naive(file), class_="rk-number"),
             element("td", self._truth(file), class_="rk-number rk-truth"),
             element("td", self._ours(one), class_="rk-ours"),
+            element("td", self._raw(one.stored)),
         )
 
     def _naive(self, file: CaseFile) -> Html:
@@ -221,12 +265,39 @@ class RulerPage:
             shown = fill(self.texts.labels["verdict.named"], name=status, value=file.reason or "")
         elif finding and finding.holds:
             reason = str(finding.evidence.get("reason") or "").removeprefix("Refused: ").removeprefix("Recompiled: ")
-            shown = fill(self.texts.labels["ruler.refused"], reason=reason)
+            shown = put(self.texts.labels["ruler.refused"], reason=self._refusal(reason))
         elif one.speedup is not None:
             shown = lines.number(one.speedup)
         else:
             shown = lines.reason(self.texts, one.problem) if one.problem else escape("\u2013")
         return join([shown, marks], " ") if marks else shown
+
+    def _refusal(self, reason: str) -> Html:
+        """Return a known reason for a refusal in the page's language; another one as it is, which is English."""
+        for key, pattern in _REFUSALS.items():
+            if found := re.fullmatch(pattern, reason):
+                known = {name: escape(text) for name, text in found.groupdict().items()}
+                if "detail" in known:
+                    known["detail"] = self._refusal(found["detail"])
+                return put(self.texts.labels[f"refusal.{key}"], **known)
+        english = self.texts.language == LANGUAGES[0]
+        return escape(reason) if english else element("span", escape(reason), lang=LANGUAGES[0])
+
+    def _misses(self, seen: Iterable[Observation]) -> Html:
+        """Return how many intervals of equal work miss the true ratio, and how many of those are in the bound."""
+        held = missed = inside = 0
+        for one in seen:
+            bound = self._bound(one.stored.file)
+            if bound is None or not all(bound) or one.speedup is None:
+                continue
+            held += 1
+            if not one.speedup.low <= sum(bound) / 2 <= one.speedup.high:
+                missed += 1
+                inside += bound[0] <= one.speedup.low and one.speedup.high <= bound[1]
+        if not held:
+            return NOTHING
+        numbers = {"number": str(held), "missed": str(missed), "inside": str(inside)}
+        return element("p", prose(self.texts("ruler.misses", **numbers)), class_="rk-small")
 
     # -- other timers
 
@@ -242,39 +313,75 @@ class RulerPage:
             races = [g for g in self._goals(place) if _group(g) == "timers"]
             chart = chart or self._timer_chart(place, compared)
             tables.append(
-                (place, join([self._goal_table(races), *blocks, self._failed(self._seen(place), "workload")]))
+                (
+                    place,
+                    join(
+                        [
+                            self._goal_table(races),
+                            self._readings(compared),
+                            *blocks,
+                            self._failed(self._seen(place), "workload"),
+                        ]
+                    ),
+                )
             )
         return join([chart, self._folded(tables)]) if tables else self._none(None)
 
     def _comparison(self, one: Observation) -> Html:
         measurements = one.stored.file.measurements
-        head = ("timer", "reported", "to-precision", "cost", "off-by", "own-error")
+        head = ("timer", "reported", "reading", "to-precision", "cost", "off-by", "own-error")
         rows = [
             element(
                 "tr",
                 element("th", escape(self._timer(timer.name)), scope="row"),
                 element("td", self._reported(timer), class_="rk-number"),
-                element("td", escape(_seconds(timer.seconds)), class_="rk-number"),
+                element("td", escape(_half(timer.half_width)), class_="rk-number"),
+                element(
+                    "td",
+                    escape(_seconds(timer.seconds) if math.isfinite(timer.seconds) else "\u2013"),
+                    class_="rk-number",
+                ),
                 element("td", escape(_seconds(timer.cost)), class_="rk-number"),
                 element("td", escape(_signed(timer.bias)), class_="rk-number"),
-                element("td", _error(timer.error), class_="rk-number"),
+                element("td", self._own_error(timer.error), class_="rk-number"),
             )
             for timer in ruler.timers(measurements)
         ]
         name = self.texts.name("workload", one.stored.file.axes.get("workload", one.case))
         truth = _ratio(ruler.truth_of(measurements))
         lead = fill(self.texts.labels["ruler.workload"], workload=name, truth=truth)
-        return join([element("p", lead, escape(" "), self._marks_of(one)), self._table(head, rows)])
+        return join(
+            [
+                element("p", lead, escape(" "), self._marks_of(one), escape(" "), self._raw(one.stored)),
+                self._table(head, rows),
+            ]
+        )
+
+    def _readings(self, compared: Iterable[Observation]) -> Html:
+        """Return what the columns mean, and from how many readings they are made."""
+        numbers = {t.repeats for one in compared for t in ruler.timers(one.stored.file.measurements)}
+        least, most = min(numbers), max(numbers)
+        number = str(least) if least == most else f"{least}\u2013{most}"
+        return element(
+            "p",
+            prose(
+                self.texts("ruler.readings", number=number, deviations=f"{ruler.NORMAL:.2f}", confidence=_CONFIDENCE)
+            ),
+            class_="rk-small",
+        )
 
     def _reported(self, timer: Timer) -> Html:
-        parts = [
-            element("strong", escape(_ratio(timer.ratio))),
-            element("span", escape(f"\u00b1{format_share(timer.deviation)}"), class_="rk-ends"),
-        ]
-        if not timer.in_the_running:
-            off = self.texts("ruler.off", by=format_share(abs(timer.bias)))
-            parts.append(element("span", prose(off), class_="rk-of"))
-        return join(parts, " ")
+        """Return the typical reading with its interval, and where it stands unless that is near the truth."""
+        shown = lines.number(timer.ratio) if math.isfinite(timer.ratio.high) else escape(_ratio(timer.ratio.centre))
+        if timer.standing == "near":
+            return shown
+        return join([shown, element("span", prose(self.texts(f"ruler.{timer.standing}")), class_="rk-of")], " ")
+
+    def _own_error(self, error: float | None) -> Html:
+        """Return a timer's own error bar; one of no width is none: the blocks of that reading were all alike."""
+        if error is None:
+            return escape("\u2013")
+        return prose(self.texts("ruler.no-error")) if error <= 0 else escape(_half(error))
 
     def _timer_chart(self, place: Measured, compared: Sequence[Observation]) -> Html:
         rows: list[charts.Row] = [
@@ -282,18 +389,18 @@ class RulerPage:
                 "row": self._timer(timer.name),
                 "workload": self.texts.name("workload", one.stored.file.axes.get("workload", one.case)),
                 "time": float(f"{timer.seconds:.3g}"),
-                "near": self.texts("ruler.near" if timer.in_the_running else "ruler.far"),
+                "standing": self.texts(f"ruler.{timer.standing}"),
                 "shown": _seconds(timer.seconds),
             }
             for one in compared
             for timer in ruler.timers(one.stored.file.measurements)
+            if math.isfinite(timer.seconds)  # One reading does not say how long.
         ]
         words = {
             "rows": self.texts("ruler.timer"),
             "workload": self.texts("chart.workload"),
             "x": self.texts("ruler.chart-x", precision=format_share(ruler.AIMS.precision)),
-            "near": self.texts("ruler.near"),
-            "far": self.texts("ruler.far"),
+            **{standing: self.texts(f"ruler.{standing}") for standing in ("near", "unknown", "off")},
         }
         chart = charts.Chart(
             id="timers",
@@ -301,10 +408,11 @@ class RulerPage:
             description=self.texts("ruler.chart-description"),
             spec=charts.timers(rows, words),
             table=charts.table(
-                [tuple(str(row[key]) for key in ("row", "workload", "shown", "near")) for row in rows],
+                [tuple(str(row[key]) for key in ("row", "workload", "shown", "standing")) for row in rows],
                 [words["rows"], words["workload"], words["x"], self.texts("ruler.truth")],
             ),
-            note=self.texts("ruler.hollow", bias=format_share(ruler.AIMS.bias)) + self._chart_marks(place),
+            note=self.texts("ruler.hollow", bias=format_share(ruler.AIMS.bias), confidence=_CONFIDENCE)
+            + self._chart_marks(place),
         )
         return charts.figure(chart, self.texts)
 
@@ -324,7 +432,18 @@ class RulerPage:
 
     def calibration(self) -> Html:
         """Return how often intervals hold the truth, by truth and noise, and whether that is enough."""
-        head = ("true-ratio", "noise", "trials", "coverage", "off-by", "half-width", "false", "pairs", "trial-time")
+        head = (
+            "true-ratio",
+            "noise",
+            "trials",
+            "coverage",
+            "off-by",
+            "half-width",
+            "false",
+            "pairs",
+            "trial-time",
+            "raw",
+        )
         tables = []
         for place in self._places:
             seen = self._seen(place)
@@ -354,6 +473,7 @@ class RulerPage:
             element("td", _share(false) if false.of else escape("\u2013"), class_="rk-number"),
             element("td", escape(f"{median(pairs.samples):.0f}" if pairs else "\u2013"), class_="rk-number"),
             element("td", escape(_seconds(median(seconds.samples)) if seconds else "\u2013"), class_="rk-number"),
+            element("td", self._raw(one.stored)),
         )
 
     # -- overhead
@@ -362,6 +482,7 @@ class RulerPage:
         """Return what share of the newest run's time was not spent on measuring, by machine and lane."""
         head = ("lane", "machine", "run-date", "cases", "overhead", "goal-wanted", "goal-met")
         rows = []
+        behind = []
         for place in self._places:
             files = ruler.newest_run(stored.file for stored in place.files)
             goal = ruler.overhead_goal(files)
@@ -377,7 +498,18 @@ class RulerPage:
                         element("td", self._met(goal)),
                     )
                 )
-        return self._table(head, rows) if rows else self._none("controls")
+                behind.append(self._files(place, files))
+        return join([self._table(head, rows), *behind]) if rows else self._none("controls")
+
+    def _files(self, place: Measured, files: Sequence[CaseFile]) -> Html:
+        """Return links to the files of a run, folded away: each has the seconds of its phases."""
+        lane, machine = place.lane, place.machine
+        names = {file.case for file in files}
+        behind = [one for one in place.files if one.file.run == files[0].run and one.file.case in names]
+        title = self.texts("ruler.run-files", lane=lane, machine=machine, number=str(len(behind)))
+        links = [cases.raw(self.at, self._above, one, one.file.case) for one in behind]
+        listed = element("p", join(links, " "), class_="rk-small")
+        return element("details", element("summary", prose(title)), listed, class_="rk-more", data_search_exclude=True)
 
     # -- anchors
 
@@ -389,7 +521,7 @@ class RulerPage:
         said = prose(self.texts("ruler.anchors-rule", share=format_share(self.edition.criteria.anchor_agreement)))
         rule = NOTHING if machine else element("p", said)
         found = [
-            (place, one.file)
+            (place, one)
             for place in self._places
             if machine in {None, place.machine}
             for one in sorted(self.edition.stored, key=lambda one: one.file.provenance.started, reverse=True)
@@ -400,21 +532,30 @@ class RulerPage:
         if not found:
             return join([rule, self._none("controls")])
         known = [key.removeprefix("anchor.") for key in self.texts.labels if key.startswith("anchor.")]
-        measured = {name for _, file in found for name in file.measurements}
+        measured = {name for _, one in found for name in one.file.measurements}
         names = [*(name for name in known if name in measured), *sorted(measured - set(known))]
         rows = [
             element(
                 "tr",
                 *self._place_cells(place),
-                *(element("td", escape(_anchor(file, name)), class_="rk-number") for name in names),
-                element("td", escape(file.provenance.started[:16].replace("T", " ")), class_="rk-nowrap"),
+                *(element("td", escape(_anchor(one.file, name)), class_="rk-number") for name in names),
+                element("td", escape(one.file.provenance.started[:16].replace("T", " ")), class_="rk-nowrap"),
+                element("td", self._raw(one)),
             )
-            for place, file in found
+            for place, one in found
         ]
         titles = [self.texts.labels.get(f"anchor.{name}", name) for name in names]
-        return join([rule, self._table(("lane", "machine", *titles, "run-date"), rows, set(titles))])
+        return join([rule, self._table(("lane", "machine", *titles, "run-date", "raw"), rows, set(titles))])
 
     # -- shared
+
+    @property
+    def _above(self) -> str:
+        """What leads from the language's root to the site's."""
+        return "" if self.texts.language == LANGUAGES[0] else "../"
+
+    def _raw(self, stored: Stored) -> Html:
+        return cases.raw(self.at, self._above, stored)
 
     @functools.cached_property
     def _places(self) -> tuple[Measured, ...]:
@@ -506,8 +647,11 @@ class RulerPage:
         cells = []
         for key in head:
             own = key in named
-            filled = {"precision": format_share(ruler.AIMS.precision)} if key == "to-precision" else {}
-            text = escape(key) if own else prose(self.texts(f"ruler.{key}", **filled))
+            filled = {
+                "to-precision": {"precision": format_share(ruler.AIMS.precision)},
+                "reported": {"confidence": _CONFIDENCE},
+            }
+            text = escape(key) if own else prose(self.texts(f"ruler.{key}", **filled.get(key, {})))
             figures = "rk-number rk-truth" if key == "truth" else "rk-number" if own or key in _FIGURES else None
             cells.append(element("th", text, scope="col", class_=figures))
         return scroll(
@@ -517,10 +661,29 @@ class RulerPage:
         )
 
 
+_REFUSALS = {
+    "profiler": "a profiler is on; it slows what is timed, and each side differently",
+    "recompiled": r"(?P<number>\d+) graphs were compiled while steady state was timed",
+    "switches": "the calls change torch's switches while they are timed: (?P<names>.*)",
+    "not-followed": "after its inputs were changed in place, compiled did not follow eager: (?P<detail>.*)",
+    "not-the-same": (
+        "after timing, (?P<side>eager|compiled) returns something else than before it, "
+        "so that its calls were not the same work"
+    ),
+    "no-graph": "no graph was captured, so that nothing was compiled",
+    "not-close": "the compiled result is not close to eager's, and there is no fp64 copy to ask",
+    "error": "the compiled error against fp64 is larger than eager's allows",
+    "not-finite": "the compiled result has a NaN or an infinity, and eager's has none",
+    "shapes": "the compiled result has other shapes than eager's",
+    "types": "the compiled result has other types than eager's",
+}
+"""What the measuring side says when it refuses, as patterns, by label."""
+
 _FIGURES = (
     "naive",
     "truth",
     "reported",
+    "reading",
     "own-error",
     "cost",
     "to-precision",
@@ -568,16 +731,22 @@ def _seconds(value: float) -> str:
     return format_seconds(Interval(low=value, centre=value, high=value, unit="s"))
 
 
-def _error(error: float | None) -> Html:
-    return escape("\u2013" if error is None else f"\u00b1{format_share(error)}")
+def _half(width: float) -> str:
+    return f"\u00b1{format_share(width)}" if math.isfinite(width) else "\u2013"
 
 
 def _share(share: Share) -> Html:
-    """Return a share in percent with the interval of the true one, its ends rounded outwards."""
-    low, high = share.interval
-    ends = f"[{math.floor(1000 * low + 1e-6) / 10:.1f}, {math.ceil(1000 * high - 1e-6) / 10:.1f}]"
+    """Return a share in percent with the interval of the true one."""
     figures = element("strong", escape(f"{100 * share.value:.1f} %"))
-    return element("span", figures, escape(" "), element("span", escape(ends), class_="rk-ends"), class_="rk-figure")
+    return element(
+        "span", figures, escape(" "), element("span", escape(_ends(share)), class_="rk-ends"), class_="rk-figure"
+    )
+
+
+def _ends(share: Share) -> str:
+    """Return the ends of the interval of the true share in percent, rounded outwards."""
+    low, high = share.interval
+    return f"[{math.floor(1000 * low + 1e-6) / 10:.1f}, {math.ceil(1000 * high - 1e-6) / 10:.1f}]"
 
 
 def _anchor(file: CaseFile, name: str) -> str:
