@@ -129,9 +129,7 @@ class Fragments:
         """Return a claim's headline verdict in words, a link to its page."""
         found = self._claim(claim)
         return link(
-            lines.sentence(
-                self.texts, found, self.edition.headline(claim), checked=found in self.edition.article.checked
-            ),
+            lines.sentence(self.texts, found, self.edition.headline(claim)),
             self.at,
             f"claims/{claim}.md",
         )

@@ -257,16 +257,16 @@ def reason(texts: Texts, why: Reason) -> Html:
     return fill(texts.labels[f"reason.{why.code}"], **details)
 
 
-def sentence(texts: Texts, claim: Claim, verdict: Verdict, mark: Html | None = None, *, checked: bool = True) -> Html:
-    """Return a verdict in one line of words: outcome (or its `mark`), lane, machine, figure, what was claimed.
+def sentence(texts: Texts, claim: Claim, verdict: Verdict, mark: Html | None = None) -> Html:
+    """Return a verdict in one line of words: outcome (or its `mark`), lane, machine, figure, what it is held to.
 
-    `checked` is False for a claim about the measuring, which the article did not make.
+    The bound is the project's own, never a figure of the article: the claim's statement has that.
     """
-    written = _sentence(texts, claim, verdict, "verdict.on-number" if checked else "verdict.on-number-held")
+    written = _sentence(texts, claim, verdict)
     return Html(written.replace(_OUTCOME, mark or prose(texts(f"outcome.{verdict.outcome}"))))
 
 
-def _sentence(texts: Texts, claim: Claim, verdict: Verdict, on_number: str) -> Html:
+def _sentence(texts: Texts, claim: Claim, verdict: Verdict) -> Html:
     details = {
         "outcome": _OUTCOME,
         "lane": verdict.lane,
@@ -287,9 +287,8 @@ def _sentence(texts: Texts, claim: Claim, verdict: Verdict, on_number: str) -> H
         called, of = short(texts, _asked(claim, verdict)), decider(texts, verdict)
         figure = (f"{called} " if called else "") + figured(seen[0])
         figure = texts("list.aside", first=figure, second=of) if of else figure
-    if claim.bound.kind == "shown":
-        on_number = "verdict.on-control"
-    return prose(texts(on_number, value=figure, **details))
+    key = "verdict.on-control" if claim.bound.kind == "shown" else "verdict.on-number"
+    return prose(texts(key, value=figure, **details))
 
 
 def _setting_words(texts: Texts, part: Part) -> str:
@@ -419,11 +418,9 @@ class Line:
         """Return the line of the claim's headline verdict."""
         verdict = self.edition.headline(claim.id)
         text = self.texts.claims[claim.id]
-        checked = claim in self.edition.article.checked
         figures = [value(self.texts, verdict, claim)]
         if claim.bound.kind not in {"true", "shown"}:
-            key = "verdict.claimed" if checked else "verdict.held-to"
-            figures.append(prose(self.texts(key, bound=bound(self.texts, claim))))
+            figures.append(prose(self.texts("verdict.held-to", bound=bound(self.texts, claim))))
         if not isinstance(claim.quantity, Untestable):
             figures.append(escape(verdict.lane if verdict.machine is None else f"{verdict.lane}, {verdict.machine}"))
         return element(

@@ -293,7 +293,6 @@ class _ClaimPage:
                     self.claim,
                     verdict,
                     lines.chip(self.texts, verdict.outcome, large=True),
-                    checked=self.section.number != RULER,
                 ),
                 escape(" "),
                 lines.flags(self.texts, verdict),
