@@ -242,6 +242,7 @@ class Figures:
                     [
                         self.case_name(stored.file.axes),
                         *([self.texts.name("experiment", stored.file.experiment)] if several else []),
+                        *([self.texts("flag.wrong")] if lines.wrong(stored.file) else []),
                     ],
                 ),
                 "cache": cache,

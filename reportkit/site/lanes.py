@@ -611,6 +611,7 @@ class _LanePage:
         said = [prose(self.texts(f"cases.{state}"))]
         if one.problem is not None:
             said.append(element("span", cases.why(self.texts, one.problem), class_="rk-words"))
+        said += [how] if (how := cases.how_wrong(self.texts, file)) else []
         if file.findings:
             held = sum(found.holds for found in file.findings.values())
             counted = self.texts("cases.findings", held=held, all=len(file.findings))

@@ -13,7 +13,7 @@ from reportkit.judge import unit_of
 from reportkit.plan import RULER
 from reportkit.quantity import format_bound, format_interval, format_quantity, format_share
 from reportkit.site.drawing import Domain, domain, draw
-from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, put
+from reportkit.site.markup import LONGEST, NOTHING, Html, element, escape, fill, join, link, prose, put
 from reportkit.site.naming import listed, short
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reportkit.claims import Claim, Metric, Quantity
     from reportkit.judge import Interval, Outcome, Part, Reason, Verdict
     from reportkit.plan import Section
-    from reportkit.records import Unit
+    from reportkit.records import CaseFile, Unit
     from reportkit.site.edition import Edition
     from reportkit.site.texts import Texts
 
@@ -35,6 +35,9 @@ SIGNS: Mapping[Outcome, str] = {
     "shown": "\u00b7",
 }
 """A shape for each outcome: colour never stands alone."""
+
+RECORDED = "en"
+"""The language of what case files say."""
 
 _OUTCOME = "OUTCOME"
 _LETTER = 9
@@ -82,6 +85,17 @@ def flags(texts: Texts, verdict: Verdict) -> Html:
 def flag(texts: Texts, name: str) -> Html:
     """Return one such mark, with its meaning as a title."""
     return element("span", prose(texts(f"flag.{name}")), class_="rk-flag", title=texts(f"flag.{name}-means"))
+
+
+def recorded(texts: Texts, text: object, most: int = LONGEST) -> Html:
+    """Return what a case file says in words, marked as English where the page is in another language."""
+    shown = escape(text, most)
+    return shown if texts.language == RECORDED else element("span", shown, lang=RECORDED)
+
+
+def wrong(file: CaseFile) -> bool:
+    """Whether a file shows that compiled gave a wrong result: one that nobody checked is not shown to be wrong."""
+    return file.correctness is not None and not file.correctness.right
 
 
 def value(texts: Texts, thing: Verdict | Part, claim: Claim | None = None) -> Html:

@@ -16,7 +16,7 @@ from reportkit.judge import Interval, does_not_work, resolved
 from reportkit.plan import RULER
 from reportkit.quantity import format_quantity, format_seconds, format_share
 from reportkit.records import Finding
-from reportkit.site import charts, claimreview, lines, naming, tables
+from reportkit.site import cases, charts, claimreview, lines, naming, tables
 from reportkit.site.claimreview import RAW
 from reportkit.site.figures import FIRST_CALL, LOADING, Figures
 from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, python, relative, scroll
@@ -435,13 +435,13 @@ class _ClaimPage:
                 for number, (place, rows) in enumerate(charted.items())
             ]
         if any(isinstance(leaf, FirstCall) for leaf in asked):
-            cases = {case.name: case for e in self.edition.article.experiments for case in e.cases}
+            plan = {case.name: case for e in self.edition.article.experiments for case in e.cases}
             timed = [
                 (stored, caches)
                 for stored in files
                 if FIRST_CALL in stored.file.measurements
                 # Shared caches are those of the section, neither empty nor one's own.
-                and (caches := cases[stored.file.case].caches(stored.file.scale)) != "shared"
+                and (caches := plan[stored.file.case].caches(stored.file.scale)) != "shared"
             ]
             chart = Figures(self.edition, self.texts).first_call_chart
             found += [chart(timed, "claim.first-title", "claim.first-description")] if timed else []
@@ -468,6 +468,7 @@ class _ClaimPage:
         for stored in files:
             measurements = stored.file.measurements
             clock = "gpu" if "eager_gpu" in measurements else "wall"
+            wrong = lines.wrong(stored.file)
             for side in ("eager", "compiled"):
                 if f"{side}_{clock}" in measurements:
                     axes = stored.file.axes.items()
@@ -475,6 +476,7 @@ class _ClaimPage:
                     name = naming.listed(self.texts, words) or self.texts.name(
                         "workload", stored.file.axes.get("workload", stored.file.case)
                     )
+                    name = self.texts("list.aside", first=name, second=self.texts("flag.wrong")) if wrong else name
                     medians[name, side] = self._time(stored, side, measurements[f"{side}_{clock}"].samples)
                     rows += [
                         {"row": name, "side": side, "time": sample}
@@ -622,12 +624,14 @@ class _ClaimPage:
                 ("stale", bool(seen and seen.stale)),
                 ("dirty", file.provenance.dirty),
                 ("failed", file.status != "complete"),
+                ("wrong", lines.wrong(file)),
             )
             if holds
         ]
+        said = join([*marks, *([how] if (how := cases.how_wrong(self.texts, file)) else [])], " ")
         return element(
             "tr",
-            element("th", element("code", escape(file.case)), escape(" "), join(marks, " "), scope="row"),
+            element("th", element("code", escape(file.case)), escape(" "), said, scope="row"),
             element("td", escape(file.provenance.started[:10]), class_="rk-nowrap"),
             *(element("td", figure or escape("\u2013"), class_="rk-number") for figure in figures),
             element("td", element("a", escape("JSON"), href=self._raw(stored)), class_="rk-nowrap"),
@@ -709,12 +713,12 @@ class _ClaimPage:
 
     def _apart(self, key: str, files: list[CaseFile]) -> str:
         """Return a setting that differs between files: each value, and the cases that ran with it."""
-        cases: dict[str, list[str]] = {}
+        by_value: dict[str, list[str]] = {}
         for file in files:
-            cases.setdefault(_scalar(file.settings.get(key)), []).append(file.case)
+            by_value.setdefault(_scalar(file.settings.get(key)), []).append(file.case)
         each = [
             self.texts("environment.setting-in", value=value, cases=", ".join(dict.fromkeys(found)))
-            for value, found in cases.items()
+            for value, found in by_value.items()
         ]
         return self.texts("verdict.named", name=key, value="; ".join(each))
 

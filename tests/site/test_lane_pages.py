@@ -383,3 +383,13 @@ def test_a_strangers_text_is_text_and_short(text: str) -> None:
             assert "{{" not in shown, path
             assert "{%" not in shown, path
             assert len(shown) < 400_000, path
+
+
+@pytest.mark.parametrize(("language", "mark"), [("en", "wrong result"), ("zh", "\u7ed3\u679c\u9519\u8bef")])
+def test_a_wrong_result_is_marked_where_its_times_stand(language: str, mark: str) -> None:
+    found = pages(edition(both("table.resnet50-d-cold-1", {"right": False}, {})), language)
+    [row] = [row for row in re.findall(r"<tr.*?</tr>", found["lanes/2.5.md"]) if "12.4 ms" in words(row)]
+    assert mark in words(row)
+    assert not re.search(r"\dx", words(row))
+    assert mark not in words(found["lanes/2.15.md"])
+    assert f"{mark} 2.5" in words(found[PAIR])
