@@ -66,7 +66,10 @@ class Fragments:
         for source, names in (
             (self, _OWN),
             (HomePage(self.edition, self.texts, self.at), ("answer", "damage", "machines", "measured", "tally")),
-            (Figures(self.edition, self.texts), ("compared", "curve", "earned_back", "first_calls", "times")),
+            (
+                Figures(self.edition, self.texts, self.at),
+                ("captured", "compared", "curve", "earned_back", "first_calls", "times"),
+            ),
             (
                 RulerPage(self.edition, self.texts, self.at),
                 ("anchors", "calibration", "goals", "overhead", "timers", "traps"),
