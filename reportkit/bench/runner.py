@@ -325,7 +325,7 @@ def _run_all(cases: list[Case], context: Context) -> int:
     done = ", ".join(f"{number} {status}" for status, number in sorted(counts.items())) or "nothing to do"
     say(f"run {context.run}: {done}; files under {_shown(context.wish.output, context.wish.project)}/{context.machine}")
     if skipped:
-        say(f"{len(skipped)} cases did not fit the budget and were not started; go on with --resume")
+        say(f"not started, for lack of budget: {len(skipped)}; go on with --resume")
     if interrupted:
         say(f"interrupted by {interrupted}; go on with --resume")
         return 128 + interrupted.signum

@@ -276,7 +276,8 @@ class Figures:
                     )
                     for row in rows
                 ],
-                [self.texts(f"chart.{key}") for key in ("workload", "caches", "process", "first-call")],
+                [self.texts(f"chart.{key}") for key in ("workload", "caches", "process")]
+                + [self.texts("earned.first-call")],
             ),
             local=any(stored.local for stored, _ in files),
             **details,

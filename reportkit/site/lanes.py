@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from reportkit import lanes
 from reportkit.claims import Untestable
 from reportkit.plan import RULER
-from reportkit.site import cases, lines, tables
+from reportkit.site import cases, lines, naming, tables
 from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, put, relative, scroll
 from reportkit.site.pages import Page, head, section_name
 from reportkit.site.tables import Cell, Column, Filter, Row
@@ -179,7 +179,7 @@ class _Index:
         each = [
             element(
                 "li",
-                element("span", escape(f"{place.machine}, {place.last}"), class_="rk-nowrap"),
+                element("span", escape(naming.listed(self.texts, [place.machine, place.last])), class_="rk-nowrap"),
                 escape(" "),
                 place_marks(self.texts, place),
             )
@@ -432,7 +432,7 @@ class _LanePage:
             class_="rk-tally",
             aria_label=self.texts("lanes.tally", lane=self.lane.id),
         )
-        machines = ", ".join(self.edition.article.machines)
+        machines = naming.listed(self.texts, list(self.edition.article.machines))
         scope = self.texts("lanes.tally-scope", lane=self.lane.id, machines=machines)
         rows = [
             self._verdict(section, verdict)

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from reportkit.site.edition import Edition
     from reportkit.site.texts import Texts
 
-_ERROR = re.compile(r"\w*(Error|Exception|Warning)\b")
 _SHORT = 200
 _COMMIT = 10
 _MOST_RUNS = 40
@@ -327,29 +326,11 @@ class _ClaimPage:
 
     def _seen(self, verdict: Verdict) -> Html:
         """Return what a refuted finding shows for it in one line: the error it met, else its first observation."""
-        wanted = {leaf.finding for leaf in leaves(self.claim.quantity) if isinstance(leaf, Fact)}
-        refuted = [path for part in verdict.parts if part.outcome == "refuted" for path in part.files]
-        paths = dict.fromkeys(refuted or verdict.files)
-        files = [self.edition.by_path[path].file for path in paths if path in self.edition.by_path]
-        seen = [
-            (key, _scalar(observed))
-            for file in files
-            for name, finding in file.findings.items()
-            if name in wanted
-            for key, observed in finding.evidence.items()
-        ]
-        if verdict.outcome != "refuted" or not seen:
+        found = lines.seen(self.edition, self.claim, verdict) if verdict.outcome == "refuted" else None
+        if found is None:
             return NOTHING
-        key, observed = next((one for one in seen if _ERROR.match(one[1])), seen[0])
-        return element(
-            "p",
-            prose(self.texts("claim.lead-evidence")),
-            escape(" "),
-            element("code", escape(key, _SHORT)),
-            escape(" "),
-            element("code", escape(observed, _SHORT)),
-            class_="rk-seen",
-        )
+        lead = prose(self.texts("claim.lead-evidence"))
+        return element("p", lead, escape(" "), lines.observation(self.texts, found, _SHORT), class_="rk-seen")
 
     def _lanes(self) -> Html:
         """Return the verdict of every lane and machine, drawings on one scale under one another."""
@@ -520,11 +501,19 @@ class _ClaimPage:
     def _evidence(self) -> list[Html]:
         """Return what each finding rests on, observation by observation."""
         rows: list[tuple[CaseFile, Html]] = []
+        works = self.texts("claim.works")  # Its observations are called by our own words.
+        recorded = None if self.texts.language == lines.RECORDED else lines.RECORDED
         for stored in self._all_files():
             for name, found in self._findings(stored.file).items():
                 shown = join(
                     [
-                        element("li", escape(key), escape(": "), element("code", escape(_scalar(observed))))
+                        element(
+                            "li",
+                            escape(key),
+                            escape(": "),
+                            element("code", escape(lines.scalar(observed))),
+                            lang=None if name == works else recorded,
+                        )
                         for key, observed in found.evidence.items()
                     ]
                 )
@@ -536,7 +525,8 @@ class _ClaimPage:
                     element("td", element("ul", shown)),
                 )
                 rows.append((stored.file, row))
-        return self._by_place(("claim.case", "claim.looked-at", "claim.found"), rows, "rk-evidence")
+        tables = self._by_place(("claim.case", "claim.looked-at", "claim.found"), rows, "rk-evidence")
+        return [element("p", prose(self.texts("claim.evidence-lead"))), *tables] if tables else []
 
     def _findings(self, file: CaseFile) -> dict[str, Finding]:
         """Return the findings of a file that the claim is about; of a case that must work, what that rests on.
@@ -646,7 +636,7 @@ class _ClaimPage:
                 prose(self.texts("claim.failed")),
                 escape(": "),
                 element("code", escape(stored.file.case)),
-                escape(f" ({stored.file.lane}, {stored.file.machine})"),
+                escape(f" ({naming.listed(self.texts, [stored.file.lane, stored.file.machine])})"),
             ),
             element("p", escape(stored.file.reason or "")),
             element("pre", element("code", escape(stored.file.traceback or ""))) if stored.file.traceback else NOTHING,
@@ -715,9 +705,10 @@ class _ClaimPage:
         """Return a setting that differs between files: each value, and the cases that ran with it."""
         by_value: dict[str, list[str]] = {}
         for file in files:
-            by_value.setdefault(_scalar(file.settings.get(key)), []).append(file.case)
+            found = by_value.setdefault(lines.scalar(file.settings.get(key)), [])
+            found += [] if file.case in found else [file.case]
         each = [
-            self.texts("environment.setting-in", value=value, cases=", ".join(dict.fromkeys(found)))
+            self.texts("environment.setting-in", value=value, cases=naming.listed(self.texts, found))
             for value, found in by_value.items()
         ]
         return self.texts("verdict.named", name=key, value="; ".join(each))
@@ -914,8 +905,4 @@ def _median(times: list[float]) -> str:
 
 
 def _mapping(values: Mapping[str, object]) -> str:
-    return "; ".join(f"{key}: {_scalar(value)}" for key, value in values.items())
-
-
-def _scalar(value: object) -> str:
-    return json.dumps(value) if isinstance(value, bool) or value is None else str(value)
+    return "; ".join(f"{key}: {lines.scalar(value)}" for key, value in values.items())

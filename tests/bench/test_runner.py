@@ -371,7 +371,7 @@ def test_a_budget_starts_nothing_that_would_not_fit(
     from reportkit.bench import runner
 
     assert runner.run(wish("pairs", budget=0.5)) == 0
-    assert "6 cases did not fit the budget" in capsys.readouterr().out
+    assert "not started, for lack of budget: 6" in capsys.readouterr().out
     assert records.load(toy)[0] == []
 
 

@@ -340,8 +340,8 @@ def test_machines_say_whether_they_count_what_they_are_and_what_ran() -> None:
     own, stranger = shown.index("nvidia-h200 One of this edition's own"), shown.index("stranger Outside this edition's")
     assert own < stranger
     assert "NVIDIA H200" in shown
-    assert "Lane 2.5 2026-11-30: 8 cases complete, runs: 1" in shown
-    assert "Lane 2.15 2026-11-30: 5 cases complete, runs: 1" in shown
+    assert "Lane 2.5 2026-11-30; complete cases: 8; runs: 1" in shown
+    assert "Lane 2.15 2026-11-30; complete cases: 5; runs: 1" in shown
     assert "launch copy MobileNetV2" in shown
     assert "the time of a call is what the host's processor needs to launch them" in shown
 
@@ -352,7 +352,7 @@ def test_only_the_newest_runs_of_a_machine_are_listed() -> None:
         for n in range(70)
     ]
     shown = words(pages(edition(many))["machines/index.md"])
-    assert "10 older runs are not listed" in shown
+    assert "Older runs that are not listed: 10" in shown
     assert "runs: 70" in shown
     assert "2026-11-30 11:09" in shown
     assert "2026-11-30 10:09" not in shown.split("Runs", 1)[1]

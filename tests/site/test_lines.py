@@ -9,9 +9,12 @@ from dataclasses import replace
 import pytest
 
 from experiments import ARTICLE
+from reportkit import judge, records
 from reportkit.judge import Criteria, Interval, Outcome, Part, Reason, Verdict
+from reportkit.records import Stored
 from reportkit.site import lines, naming, texts
 from reportkit.site.edition import Edition
+from tests.casefiles import DIGESTS, changed, run_files
 from tests.site.conftest import HOSTILE, ROOT
 
 LANGUAGES = texts.load_texts(ROOT, ARTICLE)
@@ -161,7 +164,7 @@ def test_squares_say_what_was_found() -> None:
     made = lines.drawing(LANGUAGES["en"], FACT, verdict, lines.scale_of(edition(verdict), FACT))
     assert made.count("rk-square-held") == 1
     assert made.count("rk-cross") == 2
-    assert 'aria-label="1 of 2 findings as claimed. refuted."' in made
+    assert 'aria-label="Findings as claimed: 1 of 2. refuted."' in made
     assert lines.value(LANGUAGES["en"], verdict) == "1 of 2 as claimed"
 
 
@@ -245,4 +248,18 @@ def test_a_square_alone_has_no_name() -> None:
     made = lines.drawing(LANGUAGES["en"], found, part, lines.scale_of(edition(), found), "large")
     assert "<text" not in made
     assert made.count("rk-cross") == 2
-    assert 'aria-label="0 of 1 findings as claimed. refuted."' in made
+    assert 'aria-label="Findings as claimed: 0 of 1. refuted."' in made
+
+
+def test_a_line_on_a_finding_says_what_was_found_or_why_it_does_not_count() -> None:
+    files = run_files(findings={"flag-compiles": False})
+    stored = tuple(Stored(f"results/{records.relative_path(file).as_posix()}", file) for file in files)
+    made = replace(edition(REFUTED), stored=stored, verdicts=judge.judge(ARTICLE, stored, ("2.5",), DIGESTS))
+    claim = made.claims["q3-from-pretrained"]
+    shown = lines.Line(made, LANGUAGES["zh"], "article/questions.md")(claim)
+    assert 'lang="en"' in shown
+    assert "made up" in html.unescape(shown)
+    assert "2.5\uff0cnvidia" in html.unescape(shown)
+    old = tuple(Stored(one.path, changed(one.file, protocol=1)) for one in stored)
+    stale = replace(made, stored=old, verdicts=judge.judge(ARTICLE, old, ("2.5",), DIGESTS))
+    assert "has to be measured again" in lines.Line(stale, LANGUAGES["en"], "article/questions.md")(claim)

@@ -253,3 +253,14 @@ def test_caches_tell_places_apart_only_where_nothing_else_does() -> None:
         "speedup, batch 64 over batch 256",
         "speedup over speedup",
     ]
+
+
+def test_a_line_says_what_its_bound_counts_whether_measured_or_not() -> None:
+    made = edition()
+    unmeasured = dataclasses.replace(
+        made.headline("graphs"), machine=None, outcome="not-measured", interval=None, parts=(), files=()
+    )
+    without = dataclasses.replace(made, verdicts=(unmeasured,))
+    line_of = lines.Line(without, named("en"), "index.md")
+    assert "graphs held to at most 2" in re.sub(r"\s+", " ", words(line_of(CLAIMS["graphs"])))
+    assert "graphs 2" in re.sub(r"\s+", " ", words(line("graphs")))
