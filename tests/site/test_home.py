@@ -237,3 +237,14 @@ def test_the_tally_counts_what_is_no_control() -> None:
     controls = [c for c in ARTICLE.checked if c.bound.kind == "shown" and not isinstance(c.quantity, Untestable)]
     counted = sum(int(number) for number in re.findall(r"<strong>(\d+)</strong>", page("whole").tally()))
     assert counted == len(ARTICLE.checked) - len(controls)
+
+
+def test_the_tally_counts_a_claim_in_the_lane_that_it_speaks_of() -> None:
+    made = state("whole")
+    elsewhere = [claim for claim in ARTICLE.checked if claim.lane not in {None, ARTICLE.lane}]
+    assert elsewhere
+    assert all(made.headline(claim.id).lane == claim.lane for claim in elsewhere)
+    assert "not measured" not in words(page("whole").tally())
+    # Where only the article's own lane was measured, they are what is missing.
+    shown = words(page("one-lane").tally())
+    assert "not measured" in shown

@@ -260,6 +260,6 @@ def test_a_line_on_a_finding_says_what_was_found_or_why_it_does_not_count() -> N
     assert 'lang="en"' in shown
     assert "made up" in html.unescape(shown)
     assert "2.5\uff0cnvidia" in html.unescape(shown)
-    old = tuple(Stored(one.path, changed(one.file, protocol=1)) for one in stored)
+    old = tuple(Stored(one.path, changed(one.file, digest="0" * 16)) for one in stored)
     stale = replace(made, stored=old, verdicts=judge.judge(ARTICLE, old, ("2.5",), DIGESTS))
     assert "has to be measured again" in lines.Line(stale, LANGUAGES["en"], "article/questions.md")(claim)
