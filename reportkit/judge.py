@@ -1165,6 +1165,9 @@ def observation(bench: Bench, stored: Stored, problem: Reason | None) -> Observa
     """Return one file summed up; `problem` is what already keeps it from counting."""
     file = stored.file
     eager = compiled = speedup = None
+    first = file.measurements.get("first_call")
+    if first is not None and file.correctness is not None:  # The first call to a wrong result counts for nothing.
+        problem = problem or _wrong_result(file)
     if all(name in file.measurements for name in _steady_names(file)):
         criteria = bench.criteria
         sides = zip(("eager", "compiled"), _steady(file), strict=True)
@@ -1177,7 +1180,6 @@ def observation(bench: Bench, stored: Stored, problem: Reason | None) -> Observa
         refused = file.findings.get(REFUSED)
         if unusable is None and not (refused and refused.holds):
             speedup = interval_of(bench.speedup(stored), criteria, "x")
-    first = file.measurements.get("first_call")
     return Observation(
         case=file.case,
         stored=stored,

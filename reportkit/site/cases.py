@@ -12,7 +12,7 @@ from reportkit.judge import Reason, exact
 from reportkit.quantity import format_quantity
 from reportkit.site import lines, naming, tables
 from reportkit.site.claimreview import RAW
-from reportkit.site.markup import Html, element, escape, join, relative
+from reportkit.site.markup import NOTHING, Html, element, escape, join, prose, relative
 from reportkit.site.tables import Cell, Column
 
 if TYPE_CHECKING:
@@ -50,10 +50,24 @@ def marks(texts: Texts, stored: Stored, code: str | None = None) -> Html:
             ("stale", code == "stale"),
             ("dirty", stored.file.provenance.dirty),
             ("failed", stored.file.status != "complete"),
+            ("wrong", lines.wrong(stored.file)),
         )
         if holds
     ]
     return join([lines.flag(texts, key) for key in found], " ")
+
+
+def how_wrong(texts: Texts, file: CaseFile) -> Html:
+    """Return how a wrong result shows, in the file's own words or else by its errors; nothing where it is not wrong."""
+    seen = file.correctness
+    if seen is None or not lines.wrong(file):
+        return NOTHING
+    if seen.detail:
+        said = lines.recorded(texts, seen.detail, _SHORT)
+    else:
+        errors = (NONE if one is None else f"{one:.2g}" for one in (seen.eager_error, seen.compiled_error))
+        said = prose(texts("flag.wrong-by", **dict(zip(_SIDES, errors, strict=True))))
+    return element("span", said, class_="rk-words")
 
 
 def unsearched(table: Html) -> Html:

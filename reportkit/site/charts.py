@@ -149,6 +149,8 @@ class Mark:
     """Eager's time a call, in words."""
     chosen: bool = True
     """Whether it is of the lane that the chart is about; others stand beside it, hollow."""
+    told: str = ""
+    """What it is called in the table, where several of one row and lane have to be told apart."""
 
 
 ROW, HEADING = 24, "#"

@@ -98,7 +98,7 @@ def as_review(edition: Edition, texts: Texts, claim: Claim, site: str, above: st
     """
     verdict = edition.headline(claim.id)
     text = texts.claims[claim.id]
-    said = unmarked(lines.sentence(texts, claim, verdict, checked=claim in edition.article.checked))
+    said = unmarked(lines.sentence(texts, claim, verdict))
     files = [edition.by_path[one] for one in verdict.files if one in edition.by_path]
     review: dict[str, Any] = {
         "@context": "https://schema.org",

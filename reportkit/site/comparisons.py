@@ -266,7 +266,17 @@ class _PairPage:
 
     def _row(self, one: Comparison, row: Row, scales: dict[Side, Domain]) -> tables.Row:
         sides = (row.baseline, row.candidate)
-        marks = lines.flag(self.texts, "local") if row.local else Html("")
+        marks = join(
+            [
+                *([lines.flag(self.texts, "local")] if row.local else []),
+                *(
+                    join([lines.flag(self.texts, "wrong"), escape(lane), cases.how_wrong(self.texts, file)], " ")
+                    for lane, file in zip((one.baseline, one.candidate), row.files, strict=True)
+                    if lines.wrong(file)
+                ),
+            ],
+            " ",
+        )
         cells = [cases.name(self.texts, row.case, self._plan[row.case].axes, marks)]
         for side in _READING:
             times = [observed.eager if side == "eager" else observed.compiled for observed in sides]

@@ -6,14 +6,16 @@ do not count, such as stale ones, are in no chart.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reportkit.compare import captured
 from reportkit.judge import Interval
 from reportkit.plan import PlanError, unknown
 from reportkit.quantity import format_seconds
 from reportkit.site import charts, lines, naming
-from reportkit.site.markup import Html, element, prose
+from reportkit.site.markup import Html, element, escape, join, link, prose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +37,8 @@ class Figures:
 
     edition: Edition
     texts: Texts
+    at: str = "index.md"
+    """The page that they stand on."""
 
     # -- speedups
 
@@ -84,8 +88,10 @@ class Figures:
         self._known(experiment)
         place = next((p for p in self._places() if self._steady(p, experiment)), None)
         if place is None:
-            return self._none("chart.speedups-none")
-        rows = {one.case: self.whole_name(one.stored.file.axes) for one in self._steady(place, experiment)}
+            return self._none("chart.speedups-none", experiment)
+        here = self._steady(place, experiment)
+        rows = {one.case: self.whole_name(one.stored.file.axes) for one in here}
+        told = dict(zip(rows, self._told_apart([(rows[one.case], one) for one in here]), strict=True))
         marks = [
             charts.Mark(
                 row=name,
@@ -97,6 +103,7 @@ class Figures:
                 shown=lines.figured(one.speedup),
                 eager=format_seconds(one.eager) if one.eager else "",
                 chosen=other.lane == place.lane,
+                told=told[case],
             )
             for case, name in rows.items()
             for other in self._lanes_of(place)
@@ -123,7 +130,7 @@ class Figures:
             table=charts.table(
                 [
                     (
-                        self.texts("list.aside", first=one.row, second=one.group) if one.group else one.row,
+                        self.texts("list.aside", first=one.row, second=one.group) if one.group else one.told or one.row,
                         one.lane,
                         one.shown,
                         one.eager,
@@ -150,7 +157,8 @@ class Figures:
                 raise PlanError(unknown("case", case, known))
         chosen = next((place for place in self._places() if self._sizes(place, sizes)), None)
         if chosen is None:
-            return self._none("chart.speedups-none")
+            experiments = dict.fromkeys(case.partition(".")[0] for case in sizes.values())
+            return self._none("chart.speedups-none", *experiments)
         found = {place.lane: {one.case: one for one in self._here(place)} for place in self._lanes_of(chosen)}
         rows: list[charts.Row] = [
             {
@@ -190,7 +198,7 @@ class Figures:
         self._known(experiment)
         place = next((p for p in self._places() if self._steady(p, experiment)), None)
         if place is None:
-            return self._none("chart.times-none")
+            return self._none("chart.times-none", experiment)
         found = [
             (one, one.eager, one.compiled) for one in self._steady(place, experiment) if one.eager and one.compiled
         ]
@@ -205,13 +213,14 @@ class Figures:
             }
             for one, eager, compiled in found
         ]
+        named = self._told_apart([(str(row["row"]), one) for row, (one, _, _) in zip(rows, found, strict=True)])
         return self._chart(
             "times",
             "chart.times-title",
             "chart.times-description",
             charts.pairs(rows, self._words(rows="workload", x="time"), unit),
             charts.table(
-                [(str(row["row"]), *str(row["shown"]).split(" / ")) for row in rows],
+                [(name, *str(row["shown"]).split(" / ")) for name, row in zip(named, rows, strict=True)],
                 [self.texts(f"chart.{key}") for key in ("workload", "eager", "compiled")],
             ),
             local=any(one.stored.local for one, _, _ in found),
@@ -224,7 +233,7 @@ class Figures:
         self._known(experiment)
         place = next((p for p in self._places() if self._first_call_files(p, experiment)), None)
         if place is None:
-            return self._none("chart.first-none")
+            return self._none("chart.first-none", experiment)
         files = self._first_call_files(place, experiment)
         return self.first_call_chart(
             files, "chart.first-title", "chart.first-description", lane=place.lane, machine=place.machine
@@ -242,6 +251,7 @@ class Figures:
                     [
                         self.case_name(stored.file.axes),
                         *([self.texts.name("experiment", stored.file.experiment)] if several else []),
+                        *([self.texts("flag.wrong")] if lines.wrong(stored.file) else []),
                     ],
                 ),
                 "cache": cache,
@@ -266,11 +276,31 @@ class Figures:
                     )
                     for row in rows
                 ],
-                [self.texts(f"chart.{key}") for key in ("workload", "caches", "process", "first-call")],
+                [self.texts(f"chart.{key}") for key in ("workload", "caches", "process")]
+                + [self.texts("earned.first-call")],
             ),
             local=any(stored.local for stored, _ in files),
             **details,
         )
+
+    # -- what was captured
+
+    def captured(self, experiment: str) -> Html:
+        """Return how many graphs each case of an experiment captured and how many breaks it met, as a table."""
+        self._known(experiment)
+        for place in self._places():
+            here = [one for one in self._here(place) if one.stored.file.experiment == experiment]
+            counted = [(one, captured(one.stored.file)) for one in here]
+            if any(graphs is not None for _, (graphs, _) in counted):
+                named = self._told_apart([(self.whole_name(one.stored.file.axes), one) for one, _ in counted])
+                rows = [
+                    (name, *("\u2013" if one is None else str(one) for one in counts))
+                    for name, (_, counts) in zip(named, counted, strict=True)
+                ]
+                head = [self.texts(key) for key in ("chart.workload", "cases.graphs", "cases.breaks")]
+                about = self.texts("claim.environment-of", lane=place.lane, machine=place.machine)
+                return join([element("p", prose(about), class_="rk-small"), charts.table(rows, head)])
+        return self._none("chart.captured-none", experiment)
 
     # -- what a first call costs, and when it is earned back
 
@@ -292,7 +322,7 @@ class Figures:
             ]
             if found and (other or not instead):
                 return self._earned_back(place, experiment, found, other)
-        return self._none("earned.none")
+        return self._none("earned.none", experiment)
 
     def _earned_back(
         self, place: Measured, experiment: str, timed: Sequence[Observation], other: Observation | None
@@ -399,6 +429,16 @@ class Figures:
                 name = self.texts("list.comma", first=name, second=self.texts.name(axis, value))
         return name
 
+    def _told_apart(self, named: Sequence[tuple[str, Observation]]) -> list[str]:
+        """Return the names of rows, each with its process where several have one name."""
+        counted = Counter(name for name, _ in named)
+        return [
+            self.texts("list.aside", first=name, second=self.texts.name("process", process))
+            if counted[name] > 1 and (process := one.stored.file.axes.get("process"))
+            else name
+            for name, one in named
+        ]
+
     # -- where
 
     def _known(self, experiment: str) -> None:
@@ -454,8 +494,16 @@ class Figures:
 
     # -- shared
 
-    def _none(self, key: str) -> Html:
-        return element("p", prose(self.texts(key, lane=self.edition.article.lane)), class_="rk-none")
+    def _none(self, key: str, *experiments: str) -> Html:
+        """Return what stands where nothing that counts was measured: what is to come, and how to measure it."""
+        command = f'nox -s "experiments({self.edition.article.lane})" -- {" ".join(experiments)}'
+        words = [
+            prose(self.texts(key)),
+            prose(self.texts("chart.fill")),
+            element("code", escape(command)),
+            link(prose(self.texts("chart.fill-how")), self.at, "method.md#timing"),
+        ]
+        return element("p", join(words, " "), class_="rk-none")
 
     def _words(self, **roles: str) -> dict[str, str]:
         words = {

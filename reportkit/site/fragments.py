@@ -67,7 +67,10 @@ class Fragments:
         for source, names in (
             (self, _OWN),
             (HomePage(self.edition, self.texts, self.at), ("answer", "damage", "machines", "measured", "tally")),
-            (Figures(self.edition, self.texts), ("compared", "curve", "earned_back", "first_calls", "times")),
+            (
+                Figures(self.edition, self.texts, self.at),
+                ("captured", "compared", "curve", "earned_back", "first_calls", "times"),
+            ),
             (
                 DataPage(self.edition, self.texts, self.at),
                 ("citation", "export", "export_name", "exports", "licence"),
@@ -134,9 +137,7 @@ class Fragments:
         """Return a claim's headline verdict in words, a link to its page."""
         found = self._claim(claim)
         return link(
-            lines.sentence(
-                self.texts, found, self.edition.headline(claim), checked=found in self.edition.article.checked
-            ),
+            lines.sentence(self.texts, found, self.edition.headline(claim)),
             self.at,
             f"claims/{claim}.md",
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from reportkit.claims import Spread, Untestable
-from reportkit.site import lines
+from reportkit.site import lines, naming
 from reportkit.site.edition import DECIDED, Worth
 from reportkit.site.figures import Figures, rounded, seconds
 from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, put, scroll
@@ -96,7 +96,7 @@ class HomePage:
         here = [one for one in self.edition.measured if one.lane == lane]
         # On a CPU full scale is the ruler's calibration, which answers nothing.
         full = [one for one in here if one.scale == "full" and _gpu(one)]
-        machines = ", ".join(dict.fromkeys(one.machine for one in full or here))
+        machines = naming.listed(self.texts, list(dict.fromkeys(one.machine for one in full or here)))
         if full:
             waiting = sum(
                 verdict.reason.code == "stale"
@@ -331,7 +331,7 @@ class HomePage:
                 self.texts(
                     "home.tally-scope",
                     lane=article.lane,
-                    machines=", ".join(article.machines),
+                    machines=naming.listed(self.texts, list(article.machines)),
                     count=len(verdicts),
                     measured=measured,
                 )
@@ -387,7 +387,8 @@ class HomePage:
         names = {one.machine: gpu for one in self.edition.measured if one.scale == "full" and (gpu := _gpu(one))}
         if not names:
             return prose(self.texts("home.no-gpu"))
-        return join([escape(f"{gpu} ({name})") for name, gpu in names.items()], ", ")
+        each = [self.texts("list.aside", first=gpu, second=name) for name, gpu in names.items()]
+        return escape(naming.listed(self.texts, each))
 
     def measured(self) -> Html:
         """Return what was measured on what and when, a line a machine, and how each lane without anything is filled."""
@@ -460,7 +461,7 @@ class HomePage:
                 scope="row",
             ),
             element("td", escape((newest.gpu or newest.cpu) if newest else "")),
-            element("td", join([self._lane_of(one) for one in order], ", ")),
+            element("td", join([self._lane_of(one) for one in order], self.texts("list.comma", first="", second=""))),
             element(
                 "td",
                 escape(

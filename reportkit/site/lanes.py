@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from reportkit import lanes
 from reportkit.claims import Untestable
 from reportkit.plan import RULER
-from reportkit.site import cases, lines, tables
+from reportkit.site import cases, lines, naming, tables
 from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, put, relative, scroll
 from reportkit.site.pages import Page, head, section_name
 from reportkit.site.tables import Cell, Column, Filter, Row
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 INDEX = "lanes/index.md"
 MACHINES = "machines/index.md"
+LINE = "100 Mbit/s"
+"""The line that the minutes of set-up in `lanes.toml` are for."""
 _MOST_PLACES = 4
 """Columns of the table of a lane's stack that say what was found where it was measured."""
 _OF_THE_LOCK = {
@@ -179,7 +181,7 @@ class _Index:
         each = [
             element(
                 "li",
-                element("span", escape(f"{place.machine}, {place.last}"), class_="rk-nowrap"),
+                element("span", escape(naming.listed(self.texts, [place.machine, place.last])), class_="rk-nowrap"),
                 escape(" "),
                 place_marks(self.texts, place),
             )
@@ -408,6 +410,7 @@ class _LanePage:
                         download=f"{lane.download_gb:g} GB",
                         installed=f"{lane.installed_gb:g} GB",
                         minutes=lane.minutes,
+                        speed=LINE,
                         lane=lane.id,
                     )
                 ),
@@ -432,7 +435,7 @@ class _LanePage:
             class_="rk-tally",
             aria_label=self.texts("lanes.tally", lane=self.lane.id),
         )
-        machines = ", ".join(self.edition.article.machines)
+        machines = naming.listed(self.texts, list(self.edition.article.machines))
         scope = self.texts("lanes.tally-scope", lane=self.lane.id, machines=machines)
         rows = [
             self._verdict(section, verdict)
@@ -611,6 +614,7 @@ class _LanePage:
         said = [prose(self.texts(f"cases.{state}"))]
         if one.problem is not None:
             said.append(element("span", cases.why(self.texts, one.problem), class_="rk-words"))
+        said += [how] if (how := cases.how_wrong(self.texts, file)) else []
         if file.findings:
             held = sum(found.holds for found in file.findings.values())
             counted = self.texts("cases.findings", held=held, all=len(file.findings))

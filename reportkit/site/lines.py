@@ -5,16 +5,18 @@ Home, sections, ledger and claim pages are made of these, so that a verdict read
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from reportkit.claims import SETTING_AXIS, TRUTHS, Each, Untestable, leaves
+from reportkit.claims import SETTING_AXIS, TRUTHS, Each, Fact, Untestable, leaves
 from reportkit.judge import unit_of
 from reportkit.plan import RULER
 from reportkit.quantity import format_bound, format_interval, format_quantity, format_share
 from reportkit.site.drawing import Domain, domain, draw
-from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, put
-from reportkit.site.naming import listed, short
+from reportkit.site.markup import LONGEST, NOTHING, Html, element, escape, fill, join, link, prose, put
+from reportkit.site.naming import counted, listed, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from reportkit.claims import Claim, Metric, Quantity
     from reportkit.judge import Interval, Outcome, Part, Reason, Verdict
     from reportkit.plan import Section
-    from reportkit.records import Unit
+    from reportkit.records import CaseFile, Unit
     from reportkit.site.edition import Edition
     from reportkit.site.texts import Texts
 
@@ -36,7 +38,13 @@ SIGNS: Mapping[Outcome, str] = {
 }
 """A shape for each outcome: colour never stands alone."""
 
+RECORDED = "en"
+"""The language of what case files say."""
+
 _OUTCOME = "OUTCOME"
+_ERROR = re.compile(r"\w*(Error|Exception|Warning)\b")
+_GLANCE = 80
+"""Characters of an observation in a line; the claim's page has more."""
 _LETTER = 9
 """Pixels that a letter beside a square takes at most."""
 _TIMES = ("_call", "_compile", "_gpu", "_wall", "_busy")
@@ -82,6 +90,17 @@ def flags(texts: Texts, verdict: Verdict) -> Html:
 def flag(texts: Texts, name: str) -> Html:
     """Return one such mark, with its meaning as a title."""
     return element("span", prose(texts(f"flag.{name}")), class_="rk-flag", title=texts(f"flag.{name}-means"))
+
+
+def recorded(texts: Texts, text: object, most: int = LONGEST) -> Html:
+    """Return what a case file says in words, marked as English where the page is in another language."""
+    shown = escape(text, most)
+    return shown if texts.language == RECORDED else element("span", shown, lang=RECORDED)
+
+
+def wrong(file: CaseFile) -> bool:
+    """Whether a file shows that compiled gave a wrong result: one that nobody checked is not shown to be wrong."""
+    return file.correctness is not None and not file.correctness.right
 
 
 def value(texts: Texts, thing: Verdict | Part, claim: Claim | None = None) -> Html:
@@ -257,16 +276,16 @@ def reason(texts: Texts, why: Reason) -> Html:
     return fill(texts.labels[f"reason.{why.code}"], **details)
 
 
-def sentence(texts: Texts, claim: Claim, verdict: Verdict, mark: Html | None = None, *, checked: bool = True) -> Html:
-    """Return a verdict in one line of words: outcome (or its `mark`), lane, machine, figure, what was claimed.
+def sentence(texts: Texts, claim: Claim, verdict: Verdict, mark: Html | None = None) -> Html:
+    """Return a verdict in one line of words: outcome (or its `mark`), lane, machine, figure, what it is held to.
 
-    `checked` is False for a claim about the measuring, which the article did not make.
+    The bound is the project's own, never a figure of the article: the claim's statement has that.
     """
-    written = _sentence(texts, claim, verdict, "verdict.on-number" if checked else "verdict.on-number-held")
+    written = _sentence(texts, claim, verdict)
     return Html(written.replace(_OUTCOME, mark or prose(texts(f"outcome.{verdict.outcome}"))))
 
 
-def _sentence(texts: Texts, claim: Claim, verdict: Verdict, on_number: str) -> Html:
+def _sentence(texts: Texts, claim: Claim, verdict: Verdict) -> Html:
     details = {
         "outcome": _OUTCOME,
         "lane": verdict.lane,
@@ -287,9 +306,8 @@ def _sentence(texts: Texts, claim: Claim, verdict: Verdict, on_number: str) -> H
         called, of = short(texts, _asked(claim, verdict)), decider(texts, verdict)
         figure = (f"{called} " if called else "") + figured(seen[0])
         figure = texts("list.aside", first=figure, second=of) if of else figure
-    if claim.bound.kind == "shown":
-        on_number = "verdict.on-control"
-    return prose(texts(on_number, value=figure, **details))
+    key = "verdict.on-control" if claim.bound.kind == "shown" else "verdict.on-number"
+    return prose(texts(key, value=figure, **details))
 
 
 def _setting_words(texts: Texts, part: Part) -> str:
@@ -406,6 +424,40 @@ def legend(texts: Texts, claims: Iterable[Claim]) -> Html:
     return prose(" ".join(texts(key) for key in keys))
 
 
+def seen(edition: Edition, claim: Claim, verdict: Verdict) -> tuple[str, str] | None:
+    """Return what a verdict on a finding rests on, by its name: the error that was met, else what was observed first.
+
+    Of what refutes, where anything does. None where no file says.
+    """
+    wanted = {leaf.finding for leaf in leaves(claim.quantity) if isinstance(leaf, Fact)}
+    refuted = [path for part in verdict.parts if part.outcome == "refuted" for path in part.files]
+    paths = dict.fromkeys(refuted or verdict.files)
+    found = [
+        (key, scalar(observed))
+        for path in paths
+        if path in edition.by_path
+        for name, finding in edition.by_path[path].file.findings.items()
+        if name in wanted
+        for key, observed in finding.evidence.items()
+    ]
+    return next((one for one in found if _ERROR.match(one[1])), found[0]) if found else None
+
+
+def observation(texts: Texts, one: tuple[str, str], most: int) -> Html:
+    """Return what was observed, as its file has it, cut after `most` characters."""
+    return element(
+        "span",
+        *(join([element("code", escape(text, most)), escape(" ")]) for text in one),
+        lang=None if texts.language == RECORDED else RECORDED,
+        class_="rk-found",
+    )
+
+
+def scalar(value: object) -> str:
+    """Return a value of a case file as JSON has it, text without its quotes."""
+    return json.dumps(value) if isinstance(value, bool) or value is None else str(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """A claim as one line: chip, statement with a link to its page, drawing, figures."""
@@ -419,13 +471,16 @@ class Line:
         """Return the line of the claim's headline verdict."""
         verdict = self.edition.headline(claim.id)
         text = self.texts.claims[claim.id]
-        checked = claim in self.edition.article.checked
         figures = [value(self.texts, verdict, claim)]
+        evidence = seen(self.edition, claim, verdict) if truth(claim) and figures[0] else None
         if claim.bound.kind not in {"true", "shown"}:
-            key = "verdict.claimed" if checked else "verdict.held-to"
-            figures.append(prose(self.texts(key, bound=bound(self.texts, claim))))
+            figures.append(self._held_to(claim, named=bool(figures[0])))
+        if evidence:
+            figures.append(observation(self.texts, evidence, _GLANCE))
+        if not figures[0] and verdict.outcome == "inconclusive":
+            figures.append(reason(self.texts, verdict.reason))
         if not isinstance(claim.quantity, Untestable):
-            figures.append(escape(verdict.lane if verdict.machine is None else f"{verdict.lane}, {verdict.machine}"))
+            figures.append(escape(listed(self.texts, [verdict.lane, *([verdict.machine] if verdict.machine else [])])))
         return element(
             "li",
             element(
@@ -446,3 +501,9 @@ class Line:
             ),
             class_=f"rk-line rk-{verdict.outcome}",
         )
+
+    def _held_to(self, claim: Claim, *, named: bool) -> Html:
+        """Return what a claim is held to, with what that is a number of, unless the figure in front names it."""
+        words = prose(self.texts("verdict.held-to", bound=bound(self.texts, claim)))
+        of = "" if named else counted(self.texts, claim.quantity)
+        return join([element("span", escape(of), class_="rk-of"), words], " ") if of else words

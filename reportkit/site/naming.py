@@ -81,15 +81,24 @@ def quantity(texts: Texts, asked: Quantity) -> str:
 
 def short(texts: Texts, asked: Quantity) -> str:
     """Return what a figure is called where it stands alone; nothing for a speedup, which needs no name."""
+    if isinstance(asked, Each):
+        return short(texts, next(iter(asked.parts.values())))
+    if isinstance(asked, Speedup) and asked.base is None:
+        return ""
+    words = counted(texts, asked)
+    composed = isinstance(asked, Ratio | Sum) or (isinstance(asked, FirstCall) and asked.of is not None)
+    return texts("short.ratio", what=words) if composed else words
+
+
+def counted(texts: Texts, asked: Quantity) -> str:
+    """Return what a bound is a bound of, a speedup too; nothing for what is a finding."""
     match asked:
         case Each(parts):
-            words = short(texts, next(iter(parts.values())))
+            words = counted(texts, next(iter(parts.values())))
         case SomeBelow():
             words = texts("short.some-below")
-        case Speedup(base=None) | Fact() | Works() | Untestable():
+        case Fact() | Works() | Untestable():
             words = ""
-        case Ratio() | Sum() | FirstCall(of=str()):
-            words = texts("short.ratio", what=what(texts, asked))
         case _:
             words = what(texts, asked)
     return words

@@ -16,7 +16,7 @@ from reportkit.judge import Interval, does_not_work, resolved
 from reportkit.plan import RULER
 from reportkit.quantity import format_quantity, format_seconds, format_share
 from reportkit.records import Finding
-from reportkit.site import charts, claimreview, lines, naming, tables
+from reportkit.site import cases, charts, claimreview, lines, naming, tables
 from reportkit.site.claimreview import RAW
 from reportkit.site.figures import FIRST_CALL, LOADING, Figures
 from reportkit.site.markup import NOTHING, Html, element, escape, join, link, plain, prose, python, relative, scroll
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from reportkit.site.edition import Edition
     from reportkit.site.texts import Texts
 
-_ERROR = re.compile(r"\w*(Error|Exception|Warning)\b")
 _SHORT = 200
 _COMMIT = 10
 _MOST_RUNS = 40
@@ -293,7 +292,6 @@ class _ClaimPage:
                     self.claim,
                     verdict,
                     lines.chip(self.texts, verdict.outcome, large=True),
-                    checked=self.section.number != RULER,
                 ),
                 escape(" "),
                 lines.flags(self.texts, verdict),
@@ -328,29 +326,11 @@ class _ClaimPage:
 
     def _seen(self, verdict: Verdict) -> Html:
         """Return what a refuted finding shows for it in one line: the error it met, else its first observation."""
-        wanted = {leaf.finding for leaf in leaves(self.claim.quantity) if isinstance(leaf, Fact)}
-        refuted = [path for part in verdict.parts if part.outcome == "refuted" for path in part.files]
-        paths = dict.fromkeys(refuted or verdict.files)
-        files = [self.edition.by_path[path].file for path in paths if path in self.edition.by_path]
-        seen = [
-            (key, _scalar(observed))
-            for file in files
-            for name, finding in file.findings.items()
-            if name in wanted
-            for key, observed in finding.evidence.items()
-        ]
-        if verdict.outcome != "refuted" or not seen:
+        found = lines.seen(self.edition, self.claim, verdict) if verdict.outcome == "refuted" else None
+        if found is None:
             return NOTHING
-        key, observed = next((one for one in seen if _ERROR.match(one[1])), seen[0])
-        return element(
-            "p",
-            prose(self.texts("claim.lead-evidence")),
-            escape(" "),
-            element("code", escape(key, _SHORT)),
-            escape(" "),
-            element("code", escape(observed, _SHORT)),
-            class_="rk-seen",
-        )
+        lead = prose(self.texts("claim.lead-evidence"))
+        return element("p", lead, escape(" "), lines.observation(self.texts, found, _SHORT), class_="rk-seen")
 
     def _lanes(self) -> Html:
         """Return the verdict of every lane and machine, drawings on one scale under one another."""
@@ -436,13 +416,13 @@ class _ClaimPage:
                 for number, (place, rows) in enumerate(charted.items())
             ]
         if any(isinstance(leaf, FirstCall) for leaf in asked):
-            cases = {case.name: case for e in self.edition.article.experiments for case in e.cases}
+            plan = {case.name: case for e in self.edition.article.experiments for case in e.cases}
             timed = [
                 (stored, caches)
                 for stored in files
                 if FIRST_CALL in stored.file.measurements
                 # Shared caches are those of the section, neither empty nor one's own.
-                and (caches := cases[stored.file.case].caches(stored.file.scale)) != "shared"
+                and (caches := plan[stored.file.case].caches(stored.file.scale)) != "shared"
             ]
             chart = Figures(self.edition, self.texts).first_call_chart
             found += [chart(timed, "claim.first-title", "claim.first-description")] if timed else []
@@ -469,6 +449,7 @@ class _ClaimPage:
         for stored in files:
             measurements = stored.file.measurements
             clock = "gpu" if "eager_gpu" in measurements else "wall"
+            wrong = lines.wrong(stored.file)
             for side in ("eager", "compiled"):
                 if f"{side}_{clock}" in measurements:
                     axes = stored.file.axes.items()
@@ -476,6 +457,7 @@ class _ClaimPage:
                     name = naming.listed(self.texts, words) or self.texts.name(
                         "workload", stored.file.axes.get("workload", stored.file.case)
                     )
+                    name = self.texts("list.aside", first=name, second=self.texts("flag.wrong")) if wrong else name
                     medians[name, side] = self._time(stored, side, measurements[f"{side}_{clock}"].samples)
                     rows += [
                         {"row": name, "side": side, "time": sample}
@@ -519,11 +501,19 @@ class _ClaimPage:
     def _evidence(self) -> list[Html]:
         """Return what each finding rests on, observation by observation."""
         rows: list[tuple[CaseFile, Html]] = []
+        works = self.texts("claim.works")  # Its observations are called by our own words.
+        recorded = None if self.texts.language == lines.RECORDED else lines.RECORDED
         for stored in self._all_files():
             for name, found in self._findings(stored.file).items():
                 shown = join(
                     [
-                        element("li", escape(key), escape(": "), element("code", escape(_scalar(observed))))
+                        element(
+                            "li",
+                            escape(key),
+                            escape(": "),
+                            element("code", escape(lines.scalar(observed))),
+                            lang=None if name == works else recorded,
+                        )
                         for key, observed in found.evidence.items()
                     ]
                 )
@@ -535,7 +525,8 @@ class _ClaimPage:
                     element("td", element("ul", shown)),
                 )
                 rows.append((stored.file, row))
-        return self._by_place(("claim.case", "claim.looked-at", "claim.found"), rows, "rk-evidence")
+        tables = self._by_place(("claim.case", "claim.looked-at", "claim.found"), rows, "rk-evidence")
+        return [element("p", prose(self.texts("claim.evidence-lead"))), *tables] if tables else []
 
     def _findings(self, file: CaseFile) -> dict[str, Finding]:
         """Return the findings of a file that the claim is about; of a case that must work, what that rests on.
@@ -623,12 +614,14 @@ class _ClaimPage:
                 ("stale", bool(seen and seen.stale)),
                 ("dirty", file.provenance.dirty),
                 ("failed", file.status != "complete"),
+                ("wrong", lines.wrong(file)),
             )
             if holds
         ]
+        said = join([*marks, *([how] if (how := cases.how_wrong(self.texts, file)) else [])], " ")
         return element(
             "tr",
-            element("th", element("code", escape(file.case)), escape(" "), join(marks, " "), scope="row"),
+            element("th", element("code", escape(file.case)), escape(" "), said, scope="row"),
             element("td", escape(file.provenance.started[:10]), class_="rk-nowrap"),
             *(element("td", figure or escape("\u2013"), class_="rk-number") for figure in figures),
             element("td", element("a", escape("JSON"), href=self._raw(stored)), class_="rk-nowrap"),
@@ -643,7 +636,7 @@ class _ClaimPage:
                 prose(self.texts("claim.failed")),
                 escape(": "),
                 element("code", escape(stored.file.case)),
-                escape(f" ({stored.file.lane}, {stored.file.machine})"),
+                escape(f" ({naming.listed(self.texts, [stored.file.lane, stored.file.machine])})"),
             ),
             element("p", escape(stored.file.reason or "")),
             element("pre", element("code", escape(stored.file.traceback or ""))) if stored.file.traceback else NOTHING,
@@ -710,12 +703,13 @@ class _ClaimPage:
 
     def _apart(self, key: str, files: list[CaseFile]) -> str:
         """Return a setting that differs between files: each value, and the cases that ran with it."""
-        cases: dict[str, list[str]] = {}
+        by_value: dict[str, list[str]] = {}
         for file in files:
-            cases.setdefault(_scalar(file.settings.get(key)), []).append(file.case)
+            found = by_value.setdefault(lines.scalar(file.settings.get(key)), [])
+            found += [] if file.case in found else [file.case]
         each = [
-            self.texts("environment.setting-in", value=value, cases=", ".join(dict.fromkeys(found)))
-            for value, found in cases.items()
+            self.texts("environment.setting-in", value=value, cases=naming.listed(self.texts, found))
+            for value, found in by_value.items()
         ]
         return self.texts("verdict.named", name=key, value="; ".join(each))
 
@@ -911,8 +905,4 @@ def _median(times: list[float]) -> str:
 
 
 def _mapping(values: Mapping[str, object]) -> str:
-    return "; ".join(f"{key}: {_scalar(value)}" for key, value in values.items())
-
-
-def _scalar(value: object) -> str:
-    return json.dumps(value) if isinstance(value, bool) or value is None else str(value)
+    return "; ".join(f"{key}: {lines.scalar(value)}" for key, value in values.items())

@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from experiments import ARTICLE, benchmarks
@@ -19,9 +20,10 @@ from reportkit.claims import Claim
 from reportkit.records import CaseFile, Stored
 from reportkit.site import pages
 from reportkit.site.edition import Edition
+from reportkit.site.figures import Figures
 from reportkit.site.texts import LANGUAGES, load_texts
 from tests.casefiles import COMMIT, DIGESTS, changed, provenance, run_files
-from tests.site.conftest import ROOT, golden
+from tests.site.conftest import HOSTILE, ROOT, golden
 
 MEASURED = ("table-resnet50", "table-bert")
 CLAIMS = (*MEASURED, "table-gpt2")
@@ -196,3 +198,45 @@ def test_a_claim_of_one_lane_leads_with_its_verdict_there() -> None:
     speaks = replace(one, article=article, verdicts=verdicts).headline(claim.id)
     assert speaks.lane == "2.4"
     assert speaks.outcome != "not-measured"
+
+
+@functools.cache
+def wrong() -> Edition:
+    """Return an edition in which one model's compiled results are wrong: once in words, else by their errors."""
+    files = [
+        file
+        for file in run_files(times=lambda case: {"right": case.axes["workload"] != "resnet50"})
+        if file.case.startswith("table.")
+    ]
+    said = next(file for file in files if file.case == "table.resnet50-d-cold-1")
+    assert said.correctness is not None
+    told = changed(said, correctness=msgspec.structs.replace(said.correctness, detail=HOSTILE))
+    return edition(stored([told if file is said else file for file in files]))
+
+
+@pytest.mark.parametrize(("language", "mark"), [("en", "wrong result"), ("zh", "\u7ed3\u679c\u9519\u8bef")])
+def test_a_wrong_result_is_marked_with_its_times_and_without_a_speedup(language: str, mark: str) -> None:
+    one = wrong()
+    written = {page.path: page.text for page in pages.generated(one, one.texts[language], "../", "A checked edition")}
+    text = written["claims/table-resnet50.md"]
+    rows = [row for row in re.findall(r"<tr>.*?</tr>", part(text, "files")) if "table.resnet50" in html.unescape(row)]
+    assert rows
+    for row in rows:
+        assert f'">{mark}</span>' in row
+        assert "ms" in row
+        assert not re.search(r"\dx", plain(row))
+    [told] = [row for row in rows if "table.resnet50-d-cold-1<" in html.unescape(row)]
+    assert "7*7" in plain(told)
+    assert "<script>" not in told
+    assert ('lang="en"' in told) == (language == "zh")
+    assert all("0.3" in plain(row) for row in rows if row is not told)
+    assert mark in plain(part(text, "samples"))
+    assert mark not in plain(part(written["claims/table-bert.md"], "files"))
+
+
+def test_a_wrong_result_is_in_no_chart_of_a_section() -> None:
+    one = wrong()
+    figures = Figures(one, one.texts["en"])
+    for chart in (figures.times("table"), figures.first_calls("table"), figures.compared("table")):
+        assert "BERT" in plain(chart)
+        assert "ResNet" not in plain(chart)

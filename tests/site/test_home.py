@@ -188,10 +188,27 @@ def test_stale_files_are_counted_and_drawn_nowhere() -> None:
         figures.first_calls("table"),
         figures.earned_back("small"),
         figures.compared("lengths"),
+        figures.captured("generate"),
         figures.curve("batch", {1: "small.resnet50-d-cold-1", 8: "batches.resnet50-8"}),
     ):
         assert "<figure" not in made
+        assert "<table" not in made
         assert "that counts" in words(made)
+        assert 'nox -s "experiments(2.5)" -- ' in words(made)
+        assert 'href="method.html#timing"' in made
+    assert "-- small batches How" in words(
+        figures.curve("batch", {1: "small.resnet50-d-cold-1", 8: "batches.resnet50-8"})
+    )
+
+
+def test_rows_of_one_name_are_told_apart_by_their_process() -> None:
+    figures = Figures(state("one-lane"), TEXTS["en"])
+    for made in (figures.times("table"), figures.compared("stream"), figures.captured("generate")):
+        rows = [words(row) for row in re.findall(r"<tr>(<th scope=\"row\">.*?</th>)", made)]
+        assert rows
+        assert len(rows) == len(set(rows))
+    assert "(cold" in words(figures.compared("stream"))
+    assert "GPT-2 XL generation (whole model wrapped)" in words(figures.captured("generate"))
 
 
 def test_charts_of_a_section_show_the_lane_that_was_measured() -> None:
@@ -220,3 +237,14 @@ def test_the_tally_counts_what_is_no_control() -> None:
     controls = [c for c in ARTICLE.checked if c.bound.kind == "shown" and not isinstance(c.quantity, Untestable)]
     counted = sum(int(number) for number in re.findall(r"<strong>(\d+)</strong>", page("whole").tally()))
     assert counted == len(ARTICLE.checked) - len(controls)
+
+
+def test_the_tally_counts_a_claim_in_the_lane_that_it_speaks_of() -> None:
+    made = state("whole")
+    elsewhere = [claim for claim in ARTICLE.checked if claim.lane not in {None, ARTICLE.lane}]
+    assert elsewhere
+    assert all(made.headline(claim.id).lane == claim.lane for claim in elsewhere)
+    assert "not measured" not in words(page("whole").tally())
+    # Where only the article's own lane was measured, they are what is missing.
+    shown = words(page("one-lane").tally())
+    assert "not measured" in shown

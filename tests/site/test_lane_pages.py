@@ -340,8 +340,8 @@ def test_machines_say_whether_they_count_what_they_are_and_what_ran() -> None:
     own, stranger = shown.index("nvidia-h200 One of this edition's own"), shown.index("stranger Outside this edition's")
     assert own < stranger
     assert "NVIDIA H200" in shown
-    assert "Lane 2.5 2026-11-30: 8 cases complete, runs: 1" in shown
-    assert "Lane 2.15 2026-11-30: 5 cases complete, runs: 1" in shown
+    assert "Lane 2.5 2026-11-30; complete cases: 8; runs: 1" in shown
+    assert "Lane 2.15 2026-11-30; complete cases: 5; runs: 1" in shown
     assert "launch copy MobileNetV2" in shown
     assert "the time of a call is what the host's processor needs to launch them" in shown
 
@@ -352,7 +352,7 @@ def test_only_the_newest_runs_of_a_machine_are_listed() -> None:
         for n in range(70)
     ]
     shown = words(pages(edition(many))["machines/index.md"])
-    assert "10 older runs are not listed" in shown
+    assert "Older runs that are not listed: 10" in shown
     assert "runs: 70" in shown
     assert "2026-11-30 11:09" in shown
     assert "2026-11-30 10:09" not in shown.split("Runs", 1)[1]
@@ -383,3 +383,13 @@ def test_a_strangers_text_is_text_and_short(text: str) -> None:
             assert "{{" not in shown, path
             assert "{%" not in shown, path
             assert len(shown) < 400_000, path
+
+
+@pytest.mark.parametrize(("language", "mark"), [("en", "wrong result"), ("zh", "\u7ed3\u679c\u9519\u8bef")])
+def test_a_wrong_result_is_marked_where_its_times_stand(language: str, mark: str) -> None:
+    found = pages(edition(both("table.resnet50-d-cold-1", {"right": False}, {})), language)
+    [row] = [row for row in re.findall(r"<tr.*?</tr>", found["lanes/2.5.md"]) if "12.42 ms" in words(row)]
+    assert mark in words(row)
+    assert not re.search(r"\dx", words(row))
+    assert mark not in words(found["lanes/2.15.md"])
+    assert f"{mark} 2.5" in words(found[PAIR])

@@ -9,9 +9,12 @@ from dataclasses import replace
 import pytest
 
 from experiments import ARTICLE
+from reportkit import judge, records
 from reportkit.judge import Criteria, Interval, Outcome, Part, Reason, Verdict
+from reportkit.records import Stored
 from reportkit.site import lines, naming, texts
 from reportkit.site.edition import Edition
+from tests.casefiles import DIGESTS, changed, run_files
 from tests.site.conftest import HOSTILE, ROOT
 
 LANGUAGES = texts.load_texts(ROOT, ARTICLE)
@@ -84,14 +87,14 @@ def edition(*verdicts: Verdict) -> Edition:
         (
             "en",
             REFUTED,
-            "refuted on 2.5, nvidia&#45;h200&#58; 2.10x\u00a0&#91;2.08,\u00a02.12&#93;, claimed 1.42 to 1.87",
+            "refuted on 2.5, nvidia&#45;h200&#58; 2.10x\u00a0&#91;2.08,\u00a02.12&#93;, held to 1.42 to 1.87",
         ),
         (
             "zh",
             REFUTED,
             (
                 "2.5\u3001nvidia&#45;h200 \u4e0a\u4e0d\u6210\u7acb\uff1a2.10x\u00a0&#91;2.08,\u00a02.12&#93;"
-                "\uff0c\u6587\u7ae0\u79f0\uff1a1.42 \u5230 1.87"
+                "\uff0c\u5224\u636e\uff1a1.42 \u5230 1.87"
             ),
         ),
         ("en", UNMEASURED, "not measured on 2.5"),
@@ -101,7 +104,7 @@ def edition(*verdicts: Verdict) -> Edition:
             (
                 "inconclusive on 2.5, nvidia&#45;h200&#58; default precision&#58; refuted 1.30x\u00a0&#91;1.29,"
                 "\u00a01.31&#93;&#59; TF32 matmuls&#58; supported 1.60x\u00a0&#91;1.59,\u00a01.61&#93;, "
-                "claimed 1.42 to 1.87"
+                "held to 1.42 to 1.87"
             ),
         ),
     ],
@@ -161,7 +164,7 @@ def test_squares_say_what_was_found() -> None:
     made = lines.drawing(LANGUAGES["en"], FACT, verdict, lines.scale_of(edition(verdict), FACT))
     assert made.count("rk-square-held") == 1
     assert made.count("rk-cross") == 2
-    assert 'aria-label="1 of 2 findings as claimed. refuted."' in made
+    assert 'aria-label="Findings as claimed: 1 of 2. refuted."' in made
     assert lines.value(LANGUAGES["en"], verdict) == "1 of 2 as claimed"
 
 
@@ -178,11 +181,9 @@ def test_a_strangers_reason_stays_text() -> None:
 
 
 def test_the_side_of_the_bound_is_told() -> None:
-    assert (
-        lines.why(LANGUAGES["en"], CLAIM, REFUTED) == "The whole interval lies above the bound&#58; more than claimed."
-    )
+    assert lines.why(LANGUAGES["en"], CLAIM, REFUTED) == "The whole interval lies above the bound."
     slow = replace(REFUTED, interval=Interval(low=1.1, centre=1.2, high=1.3))
-    assert lines.why(LANGUAGES["en"], CLAIM, slow) == "The whole interval lies below the bound&#58; less than claimed."
+    assert lines.why(LANGUAGES["en"], CLAIM, slow) == "The whole interval lies below the bound."
 
 
 def test_a_refuted_setting_is_not_hidden_by_an_undecided_one() -> None:
@@ -247,4 +248,18 @@ def test_a_square_alone_has_no_name() -> None:
     made = lines.drawing(LANGUAGES["en"], found, part, lines.scale_of(edition(), found), "large")
     assert "<text" not in made
     assert made.count("rk-cross") == 2
-    assert 'aria-label="0 of 1 findings as claimed. refuted."' in made
+    assert 'aria-label="Findings as claimed: 0 of 1. refuted."' in made
+
+
+def test_a_line_on_a_finding_says_what_was_found_or_why_it_does_not_count() -> None:
+    files = run_files(findings={"flag-compiles": False})
+    stored = tuple(Stored(f"results/{records.relative_path(file).as_posix()}", file) for file in files)
+    made = replace(edition(REFUTED), stored=stored, verdicts=judge.judge(ARTICLE, stored, ("2.5",), DIGESTS))
+    claim = made.claims["q3-from-pretrained"]
+    shown = lines.Line(made, LANGUAGES["zh"], "article/questions.md")(claim)
+    assert 'lang="en"' in shown
+    assert "made up" in html.unescape(shown)
+    assert "2.5\uff0cnvidia" in html.unescape(shown)
+    old = tuple(Stored(one.path, changed(one.file, digest="0" * 16)) for one in stored)
+    stale = replace(made, stored=old, verdicts=judge.judge(ARTICLE, old, ("2.5",), DIGESTS))
+    assert "has to be measured again" in lines.Line(stale, LANGUAGES["en"], "article/questions.md")(claim)
