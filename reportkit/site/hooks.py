@@ -6,7 +6,6 @@ Generated pages are not: what is in them may come from a stranger.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from reportkit.site import charts, notebooks
 from reportkit.site.edition import Edition, load_edition
 from reportkit.site.fragments import Fragments
 from reportkit.site.markup import relative
-from reportkit.site.pages import RAW, generated
+from reportkit.site.pages import generated
 from reportkit.site.texts import LANGUAGES, Texts
 
 if TYPE_CHECKING:
@@ -44,11 +43,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page.path, content=page.text))
     if not above:
         files.append(File.generated(config, VEGA, content=charts.bundle()))
-        for stored in edition.stored:
-            source = edition.project / stored.path
-            files.append(File.generated(config, f"{RAW}/{stored.path}", abs_src_path=os.fspath(source)))
-        for export in edition.exports:
-            files.append(File.generated(config, f"{RAW}/{export.name}", content=export.data))
     return files
 
 
