@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import multiprocessing
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reportkit.plan import PlanError
-from reportkit.site import notebooks
+from reportkit.site import exports, notebooks
 from reportkit.site.texts import LANGUAGES
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from reportkit.site.edition import Edition
 
 OUTPUT = "site"
+MOST_SIDE_BY_SIDE = 4000
+"""Case files up to which both languages are built at once: more of them, in two processes, need too much memory."""
 _QUIET = {"NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
 """Notices of the site generator's makers, who went separate ways; nobody who builds this site can act on them."""
 
@@ -45,7 +48,8 @@ def build(project: Path) -> int:
         with tempfile.TemporaryDirectory(prefix=".site-", dir=project) as folder:
             fresh = Path(folder) / OUTPUT
             with contextlib.chdir(project), notebooks.kernels(edition, Path(folder) / "kernels"):
-                _build_languages(project, fresh)
+                _build_languages(project, fresh, side_by_side=len(edition.stored) <= MOST_SIDE_BY_SIDE)
+            exports.write(edition, fresh / exports.FOLDER)
             _swap(fresh, project / OUTPUT, Path(folder) / "old")
     except (BuildError, PlanError) as error:
         sys.stderr.write(f"report: {error}\nreport: the site was not built; an earlier one is as it was\n")
@@ -93,15 +97,15 @@ def _edition(project: Path) -> Edition:
     return load_edition(project)
 
 
-def _build_languages(project: Path, fresh: Path) -> None:
-    """Build every language below `fresh`, side by side where a process can be split in two: there is work for both.
+def _build_languages(project: Path, fresh: Path, *, side_by_side: bool) -> None:
+    """Build every language below `fresh`; side by side, where a process can be split in two for it.
 
     Raises:
         BuildError: as for one language.
     """
     root, *others = LANGUAGES
     folders = {language: fresh.with_name(language) for language in others}
-    if sys.platform == "linux":
+    if side_by_side and sys.platform == "linux":
         # The article is loaded and judged once, before the split. Elsewhere forking is not safe.
         with ProcessPoolExecutor(len(others), mp_context=multiprocessing.get_context("fork")) as pool:
             building = [pool.submit(_build_language, project, *one) for one in folders.items()]
@@ -111,6 +115,7 @@ def _build_languages(project: Path, fresh: Path) -> None:
     else:
         _build_language(project, root, fresh)
         for one in folders.items():
+            gc.collect()  # What is left of the pages before it is as large as those that follow.
             _build_language(project, *one)
     for language, folder in folders.items():
         folder.rename(fresh / language)

@@ -36,7 +36,7 @@ class DataPage:
                 element("th", self._link(one.name), scope="row", class_="rk-nowrap", title=f"SHA-256 {one.sha256}"),
                 element("td", prose(self.texts(f"data.{one.kind}"))),
                 element("td", escape(f"{one.rows:,}" if one.rows is not None else "\u2013"), class_="rk-number"),
-                element("td", escape(_size(len(one.data))), class_="rk-number"),
+                element("td", escape(_size(one.size)), class_="rk-number"),
             )
             for one in self.edition.exports
             if one.kind != "index"

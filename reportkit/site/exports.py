@@ -14,8 +14,12 @@ import gzip
 import hashlib
 import io
 import re
+import shutil
+import tempfile
+import weakref
 import zipfile
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
@@ -30,7 +34,6 @@ from reportkit.records import PROTOCOL, Name, Record, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from reportkit.claims import Bound
     from reportkit.judge import Interval, Part, Verdict
@@ -184,20 +187,36 @@ class Verdicts(Record, frozen=True):
     verdicts: list[VerdictOf]
 
 
+class _Folder:
+    """A folder for a while: it goes with whatever refers to it last."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="reportkit-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """A file for programs."""
+    """A file for programs. It waits on disk, in a folder that goes with the last of them: some are large."""
 
     kind: Kind | Literal["index"]
     name: str
-    data: bytes
-    rows: int | None = None
+    sha256: str
+    size: int
+    """Bytes."""
+    rows: int | None
     """Verdicts, samples or case files in it."""
+    folder: _Folder
 
     @property
-    def sha256(self) -> str:
-        """The content's hash, of which the name has the beginning."""
-        return hashlib.sha256(self.data).hexdigest()
+    def path(self) -> Path:
+        """Where it waits."""
+        return self.folder.path / self.name
+
+    @property
+    def data(self) -> bytes:
+        """What it holds."""
+        return self.path.read_bytes()
 
 
 def exports(edition: Edition) -> tuple[Export, ...]:
@@ -206,28 +225,31 @@ def exports(edition: Edition) -> tuple[Export, ...]:
     Paths in the files are relative to the folder that they are put in, where the case files lie below theirs.
 
     Raises:
-        OSError: a case file vanished while the edition was made.
+        OSError: a case file vanished while the edition was made, or the disk is full.
     """
     hashes = {stored.path: _sha256((edition.project / stored.path).read_bytes()) for stored in edition.stored}
     flags = _flags(edition)
     rows = sum(len(one.samples) for stored in edition.stored for one in stored.file.measurements.values())
-    made: dict[Kind, Export] = {}
+    folder = _Folder()
+    made: dict[Kind | Literal["index"], Export] = {}
 
-    def add(kind: Kind, ending: str, data: bytes, count: int | None = None) -> None:
-        name = f"{kind.removesuffix('-csv').removesuffix('-parquet')}-{_sha256(data)[:_IN_NAME]}.{ending}"
-        made[kind] = Export(kind=kind, name=name, data=data, rows=count)
+    def add(kind: Kind | Literal["index"], name: str, data: bytes, count: int | None = None) -> None:
+        digest = _sha256(data)
+        name = name.format(hash=digest[:_IN_NAME])
+        made[kind] = Export(kind=kind, name=name, sha256=digest, size=len(data), rows=count, folder=folder)
+        made[kind].path.write_bytes(data)
 
-    add("verdicts", "json", _json(_verdicts(edition, hashes)), len(edition.verdicts))
-    add("samples-parquet", "parquet", _parquet(edition.stored, flags), rows)
-    add("samples-csv", "csv.gz", _csv(edition.stored, flags), rows)
-    add("case-files", "zip", _zip(edition.project, edition.stored), len(edition.stored))
-    add("verdicts-schema", "json", _json(_schema(Verdicts)))
-    add("case-file-schema", "json", records.json_schema().encode())
+    add("verdicts", "verdicts-{hash}.json", _json(_verdicts(edition, hashes)), len(edition.verdicts))
+    add("samples-parquet", "samples-{hash}.parquet", _parquet(edition.stored, flags), rows)
+    add("samples-csv", "samples-{hash}.csv.gz", _csv(edition.stored, flags), rows)
+    add("case-files", "case-files-{hash}.zip", _zip(edition.project, edition.stored), len(edition.stored))
+    add("verdicts-schema", "verdicts-schema-{hash}.json", _json(_schema(Verdicts)))
+    add("case-file-schema", "case-file-schema-{hash}.json", records.json_schema().encode())
     if edition.stored:
-        crate = _json(_crate(edition, hashes, list(made.values())))
-        made["crate"] = Export(kind="crate", name=CRATE, data=crate)
+        add("crate", CRATE, _json(_crate(edition, hashes, list(made.values()))))
     found = [made[kind] for kind in KINDS if kind in made]
-    return (*found, Export(kind="index", name=INDEX, data=_json(_index(edition, found))))
+    add("index", INDEX, _json(_index(edition, found)))
+    return (*found, made["index"])
 
 
 def write(edition: Edition, folder: Path) -> list[Path]:
@@ -240,13 +262,8 @@ def write(edition: Edition, folder: Path) -> list[Path]:
     for stored in edition.stored:
         copy = folder / stored.path
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes((edition.project / stored.path).read_bytes())
-    paths = []
-    for one in edition.exports:
-        path = folder / one.name
-        path.write_bytes(one.data)
-        paths.append(path)
-    return paths
+        shutil.copyfile(edition.project / stored.path, copy)
+    return [Path(shutil.copyfile(one.path, folder / one.name)) for one in edition.exports]
 
 
 def defused(text: str) -> str:
@@ -398,6 +415,7 @@ def _parquet(stored: Sequence[Stored], flags: Mapping[str, _Flags]) -> bytes:
             columns += [pa.array(np.concatenate([np.arange(0), *places]), pa.int32())]
             columns += [pa.array(np.concatenate([np.zeros(0), *values]), pa.float64())]
             writer.write_table(pa.Table.from_arrays(columns, schema=_TABLE))
+    pa.default_memory_pool().release_unused()
     return sink.getvalue()
 
 
@@ -424,7 +442,7 @@ def _index(edition: Edition, found: Iterable[Export]) -> dict[str, Any]:
         "licence": LICENCE,
         "measured": _newest(edition.stored),
         "files": [
-            {"kind": one.kind, "name": one.name, "sha256": one.sha256, "bytes": len(one.data), "rows": one.rows}
+            {"kind": one.kind, "name": one.name, "sha256": one.sha256, "bytes": one.size, "rows": one.rows}
             for one in found
         ],
     }
@@ -450,7 +468,7 @@ def _crate(edition: Edition, hashes: Mapping[str, str], found: Sequence[Export])
     apps = [_application(at, file) for at, file in sorted(torches.items())]
     actions = [_action(name, files, tool["@id"], people["@id"]) for name, files in sorted(runs.items())]
     actions.append(_judging(found, tool["@id"], people["@id"]))
-    files = [_file(one.name, len(one.data), one.sha256) for one in found]
+    files = [_file(one.name, one.size, one.sha256) for one in found]
     files += [
         _file(stored.path, (edition.project / stored.path).stat().st_size, hashes[stored.path])
         for stored in edition.stored

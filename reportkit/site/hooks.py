@@ -6,7 +6,6 @@ Generated pages are not: what is in them may come from a stranger.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ from mkdocs.structure.files import File, Files
 
 from reportkit.plan import PlanError
 from reportkit.site import charts, comparisons, lanes, machines, notebooks
-from reportkit.site.claimreview import RAW
 from reportkit.site.edition import Edition, load_edition
 from reportkit.site.fragments import Fragments
 from reportkit.site.markup import relative
@@ -50,11 +48,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, VEGA, content=charts.bundle()))
         for one in objects(edition):
             files.append(File.generated(config, one.path, content=one.text))
-        for stored in edition.stored:
-            raw = edition.project / stored.path
-            files.append(File.generated(config, f"{RAW}/{stored.path}", abs_src_path=os.fspath(raw)))
-        for export in edition.exports:
-            files.append(File.generated(config, f"{RAW}/{export.name}", content=export.data))
     return files
 
 

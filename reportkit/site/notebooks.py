@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,7 @@ def kernels(edition: Edition, folder: Path) -> Iterator[None]:
     data = folder / "exports"
     data.mkdir(parents=True)
     for export in edition.exports:
-        (data / export.name).write_bytes(export.data)
+        shutil.copyfile(export.path, data / export.name)
     settings = folder / "settings"
     settings.mkdir()
     # A kernel listens on ports of this machine; only the build is to be understood there.

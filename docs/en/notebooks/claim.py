@@ -31,7 +31,6 @@ DATA = Path(os.environ.get("REPORTKIT_EXPORTS", "data"))
 index = json.loads((DATA / "index.json").read_text())
 names = {file["kind"]: file["name"] for file in index["files"]}
 verdicts = json.loads((DATA / names["verdicts"]).read_text(encoding="utf-8"))
-samples = pd.read_parquet(DATA / names["samples-parquet"])
 
 # %% [markdown]
 # ## Which samples
@@ -60,7 +59,7 @@ else:
 # the seconds of one call, the mean over its block.
 
 # %%
-mine = samples[samples["file"].isin(part["files"])]
+mine = pd.read_parquet(DATA / names["samples-parquet"], filters=[("file", "in", part["files"])])
 clock = "gpu" if "eager_gpu" in set(mine["metric"]) else "wall"
 sides = {f"{side}_{clock}": side for side in ("eager", "compiled")}
 pairs = (

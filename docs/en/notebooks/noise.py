@@ -28,10 +28,14 @@ DATA = Path(os.environ.get("REPORTKIT_EXPORTS", "data"))
 
 index = json.loads((DATA / "index.json").read_text())
 names = {file["kind"]: file["name"] for file in index["files"]}
-samples = pd.read_parquet(DATA / names["samples-parquet"])
-
 # Only files that count, at full scale, on one of the edition's own machines.
-samples = samples[samples["counts"] & ~samples["contributed"] & (samples["scale"] == "full")]
+wanted = [
+    ("experiment", "==", CASE.partition(".")[0]),
+    ("scale", "==", "full"),
+    ("counts", "==", True),
+    ("contributed", "==", False),
+]
+samples = pd.read_parquet(DATA / names["samples-parquet"], filters=wanted)
 samples = samples.astype({"case": str, "metric": str, "lane": str, "machine": str})
 
 # %% [markdown]

@@ -28,7 +28,6 @@ DATA = Path(os.environ.get("REPORTKIT_EXPORTS", "data"))
 index = json.loads((DATA / "index.json").read_text())
 names = {file["kind"]: file["name"] for file in index["files"]}
 verdicts = json.loads((DATA / names["verdicts"]).read_text(encoding="utf-8"))
-samples = pd.read_parquet(DATA / names["samples-parquet"])
 
 # %% [markdown]
 # ## 用哪些样本
@@ -55,7 +54,7 @@ else:
 # 每个进程成对取样：一块 eager 调用，紧挨着一块编译后的调用。一个样本是一次调用的秒数，即它那一块的平均。
 
 # %%
-mine = samples[samples["file"].isin(part["files"])]
+mine = pd.read_parquet(DATA / names["samples-parquet"], filters=[("file", "in", part["files"])])
 clock = "gpu" if "eager_gpu" in set(mine["metric"]) else "wall"
 sides = {f"{side}_{clock}": side for side in ("eager", "compiled")}
 pairs = (

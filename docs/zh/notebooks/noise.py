@@ -25,10 +25,14 @@ DATA = Path(os.environ.get("REPORTKIT_EXPORTS", "data"))
 
 index = json.loads((DATA / "index.json").read_text())
 names = {file["kind"]: file["name"] for file in index["files"]}
-samples = pd.read_parquet(DATA / names["samples-parquet"])
-
 # 只取作数的文件：完整规模，在本版指定的机器上。
-samples = samples[samples["counts"] & ~samples["contributed"] & (samples["scale"] == "full")]
+wanted = [
+    ("experiment", "==", CASE.partition(".")[0]),
+    ("scale", "==", "full"),
+    ("counts", "==", True),
+    ("contributed", "==", False),
+]
+samples = pd.read_parquet(DATA / names["samples-parquet"], filters=wanted)
 samples = samples.astype({"case": str, "metric": str, "lane": str, "machine": str})
 
 # %% [markdown]
