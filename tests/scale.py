@@ -85,7 +85,8 @@ def make(project: Path, number: int) -> dict[str, int]:
     with (project / "lanes" / "lanes.toml").open("a", encoding="utf-8") as table:
         table.writelines(LANE.format(name=name) for name in MADE_UP_LANES)
     for name in MADE_UP_LANES:
-        (project / "lanes" / f"{name}.txt").write_text(f"torch=={name}.0\n", encoding="utf-8")
+        for kind in ("in", "txt"):
+            (project / "lanes" / f"{name}.{kind}").write_text(f"torch=={name}.0\n", encoding="utf-8")
     made = {"files": 0, "samples": 0, "bytes": 0}
     for files in runs(number):
         for file in files:
