@@ -501,7 +501,7 @@ def timers(rows: Sequence[Row], words: Mapping[str, str]) -> dict[str, Any]:
                 scale=alt.Scale(domain=workloads, range=shapes),
                 legend=_legend(columns=2, symbolFillColor=TEXT, symbolStrokeColor=TEXT),
             ),
-            fillOpacity=alt.FillOpacity("standing:N", scale=full, legend=None),
+            fillOpacity=alt.FillOpacity("standing:O", scale=full, sort=None, legend=None),
             tooltip=[
                 alt.Tooltip("row:N", title=words["rows"]),
                 alt.Tooltip("workload:N", title=words["workload"]),
