@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from reportkit.site.edition import Edition
 
 OUTPUT = "site"
-MOST_SIDE_BY_SIDE = 4000
-"""Case files up to which both languages are built at once: more of them, in two processes, need too much memory."""
+MOST_SIDE_BY_SIDE = 1200
+"""Case files up to which both languages are built at once: more of them, in two processes, need more than 1 GB."""
 _QUIET = {"NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
 """Notices of the site generator's makers, who went separate ways; nobody who builds this site can act on them."""
 
