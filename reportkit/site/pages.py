@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _SHORT = 200
 _COMMIT = 10
+_UNSOUGHT = {"data_search_exclude": True}
 _MOST_RUNS = 40
 """Rows of other runs; all of them are in the claim's JSON."""
 _FEW_FILES = 2
@@ -726,15 +727,18 @@ class _ClaimPage:
         if not found:
             return []
         roots, rest = ([one for one in found if one.root is wanted] for wanted in (True, False))
+        # Code is no words to find. The search plugin ends an exclusion at the first end of the same tag, so it stands
+        # on what holds no other `details`.
         folded = [
-            element("details", element("summary", *_named(one)), python(one.text), class_="rk-more") for one in roots
+            element("details", element("summary", *_named(one)), python(one.text), class_="rk-more", **_UNSOUGHT)
+            for one in roots
         ]
         if rest:
             shown = [join([element("p", *_named(one), class_="rk-small"), python(one.text)]) for one in rest]
             summary = element("summary", prose(self.texts("claim.code-rest", count=len(rest))))
-            folded.append(element("details", summary, *shown, class_="rk-more"))
+            folded.append(element("details", summary, *shown, class_="rk-more", **_UNSOUGHT))
         lead = element("p", prose(self.texts("claim.code-lead")))
-        return [lead, element("div", *folded, data_search_exclude=True)]
+        return [lead, element("div", *folded)]
 
     def _repeat(self) -> Html:
         return join(
