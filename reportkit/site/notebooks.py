@@ -39,6 +39,16 @@ _HEADING = re.compile(r'<h([1-6]) id="[^"]*">')
 _CODE = re.compile(r'<div class="\s*highlight-ipynb[^"]*"><pre>(.*?)\s*</pre></div>', re.DOTALL)
 
 
+_QUIET = """
+import os, sys
+os.dup2(os.open(sys.argv.pop(1), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 2)
+from ipykernel import kernelapp
+kernelapp.launch_new_instance()
+"""
+"""A kernel whose own complaints go to a file: one that is ended may tell of its sockets, which is no news of the build.
+What a cell says or raises comes another way."""
+
+
 @contextlib.contextmanager
 def kernels(edition: Edition, folder: Path) -> Iterator[None]:
     """Let notebooks run while the site of an edition is built; `folder` is theirs to fill.
@@ -55,13 +65,27 @@ def kernels(edition: Edition, folder: Path) -> Iterator[None]:
     # A kernel listens on ports of this machine; only the build is to be understood there.
     encrypted = {"KernelManager": {"transport_encryption": "required"}}
     (settings / "jupyter_nbconvert_config.json").write_text(json.dumps(encrypted), encoding="utf-8")
+    spec = folder / "own" / "kernels" / "python3"
+    spec.mkdir(parents=True)
+    argv = [sys.executable, "-c", _QUIET, os.fspath(folder / "kernel-errors.txt"), "-f", "{connection_file}"]
+    spec.joinpath("kernel.json").write_text(
+        json.dumps(
+            {
+                "argv": argv,
+                "display_name": "Python 3",
+                "language": "python",
+                "metadata": {"supported_encryption": ["curve"]},
+            }
+        ),
+        encoding="utf-8",
+    )
     before = dict(os.environ)
     os.environ.update(
         {
             "REPORTKIT_EXPORTS": os.fspath(data),
             "PYTHONPATH": os.pathsep.join([os.fspath(edition.project), *filter(None, [before.get("PYTHONPATH")])]),
             # Kernels of this environment, and no one's own start-up files, extensions or settings.
-            "JUPYTER_PATH": os.path.join(sys.prefix, "share", "jupyter"),  # noqa: PTH118 -- a variable is text
+            "JUPYTER_PATH": os.fspath(folder / "own"),
             "JUPYTER_PREFER_ENV_PATH": "1",
             "JUPYTER_DATA_DIR": os.fspath(folder / "jupyter"),
             "JUPYTER_CONFIG_DIR": os.fspath(settings),

@@ -270,7 +270,8 @@ def test_the_ledger_shows_a_row_a_claim_and_the_rest_when_asked(browser: Browser
     counted = int(page.inner_text(".rk-tally .rk-refuted strong"))
     page.click(".rk-tally .rk-refuted a")
     page.wait_for_selector(".rk-filters")
-    assert shown.count() == counted
+    # The ledger also has what was refuted at smoke scale, which does not count.
+    assert shown.filter(has_text="nvidia-h200").count() == counted
     page.close()
     assert not watched.troubles
 
@@ -351,7 +352,8 @@ def test_a_chart_can_be_asked_for_its_values(browser: Browser, full: Built) -> N
     watched = Watched(browser, 1440, "dark", full.site.as_uri())
     watched.page.goto(address(full, "index", "en"))
     watched.settle()
-    watched.page.locator(".rk-live .mark-symbol path").first.hover()
+    # Charts of lanes that are not chosen are drawn as well, and out of sight.
+    watched.page.locator(".rk-live .mark-symbol path:visible").first.hover()
     watched.page.wait_for_selector("#vg-tooltip-element.visible")
     assert "ResNet-50" in watched.page.inner_text("#vg-tooltip-element")
     watched.page.close()
