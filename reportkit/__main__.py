@@ -130,7 +130,7 @@ def _run(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         message = (
             f"this environment can't measure, it has no {error.name}; "
-            f'`nox -s "experiments({options.lane})"` makes one that can, and runs in it'
+            f"`{lanes.measuring(options.lane)}` makes one that can, and runs in it"
         )
         raise PlanError(message) from error
 
@@ -223,6 +223,8 @@ def _compare(options: argparse.Namespace) -> int:
 
 def _nothing_in_common(names: list[str], machine: str | None, stored: list[Stored]) -> str:
     """Return the message for lanes that share no case: where each was measured, and what to do."""
+    from reportkit import lanes
+
     places = {
         name: sorted(
             {one.file.machine for one in stored if one.file.lane == name and machine in {None, one.file.machine}}
@@ -231,11 +233,10 @@ def _nothing_in_common(names: list[str], machine: str | None, stored: list[Store
     }
     told = "; ".join(f"{name} has files of {', '.join(found) or 'no machine'}" for name, found in places.items())
     missing = [name for name, found in places.items() if not found] or names[1:]
-    measure = " ".join(f'"experiments({name})"' for name in missing)
     where = f" on {machine}" if machine else ""
     return (
         f"nothing to compare: no timed case has a file that counts in both {names[0]} and {names[1]}{where} ({told}). "
-        f"`nox -s {measure}` measures {'both' if len(missing) > 1 else 'one'}"
+        f"`{lanes.measuring(*missing)}` measures {'both' if len(missing) > 1 else 'one'}"
     )
 
 

@@ -54,6 +54,10 @@ class LaneUnavailableError(SetupError):
     """One lane can't be had on this machine or at this moment; others can."""
 
 
+LINE = "100 Mbit/s"
+"""The line that the minutes of set-up in lanes.toml are for."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
     """One row of ``lanes/lanes.toml``."""
@@ -65,7 +69,7 @@ class Lane:
     download_gb: float
     installed_gb: float
     minutes: int
-    """Of set-up on a new machine at 100 Mbit/s."""
+    """Of set-up on a new machine, by a line of `LINE`."""
     torch: str | None = None
     """Version of torch; None where the index decides."""
     index_cuda: str | None = None
@@ -131,6 +135,12 @@ def pinned(lane: Lane, root: Path = ROOT) -> dict[str, str]:
     file = f"{lane.id}.txt" if lane.kind == "stable" else "constraints.txt"
     written = (root / "lanes" / file).read_text(encoding="utf-8")
     return dict(re.findall(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;]+)", written, re.MULTILINE))
+
+
+def measuring(*lanes: str, rest: str = "") -> str:
+    """Return the command that measures lanes; `rest` is what else is asked for: `report`, or `-- NAMES`."""
+    sessions = " ".join(f'"experiments({lane})"' for lane in lanes)
+    return f"nox -s {sessions} {rest}".rstrip()
 
 
 def read_stamp(environment: Path) -> Stamp | None:
@@ -401,7 +411,7 @@ def _unchanged(lane: Lane, folder: Path, stamp: Stamp) -> Path:
 
 def _say_build(stamp: Stamp) -> None:
     if stamp.nightly_build:
-        again = f'REPORTKIT_NIGHTLY={stamp.nightly_build} nox -s "experiments({stamp.lane})"'
+        again = f"REPORTKIT_NIGHTLY={stamp.nightly_build} {measuring(stamp.lane)}"
         _say(f"lane {stamp.lane}: torch {stamp.nightly_build}; the same build again: {again}")
 
 

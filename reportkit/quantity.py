@@ -147,11 +147,13 @@ def _place(interval: Interval, scale: float) -> int:
 def _end(value: float, place: int, towards: Callable[[float], int], *, plain: bool) -> str:
     """Return an end rounded outwards to a place; that of a ratio to as many more as keep it off no difference."""
     places = range(place, place + 1 if plain else max(place, MOST_PLACES) + 1)
-    shown = [_outwards(value, place, towards) for place in places]
-    apart = (one for one in shown if (float(one) > NO_DIFFERENCE) == (value > NO_DIFFERENCE))
-    if value == NO_DIFFERENCE or plain:
-        return shown[0]
-    return next((one for one in apart if float(one) != NO_DIFFERENCE), shown[0])
+    shown = [_outwards(value, one, towards) for one in places]
+    return next((one for one in shown if plain or _side(float(one)) == _side(value)), shown[0])
+
+
+def _side(ratio: float) -> int:
+    """Return on which side of no difference a ratio is: 1 above, -1 below, 0 where it is just that."""
+    return (ratio > NO_DIFFERENCE) - (ratio < NO_DIFFERENCE)
 
 
 def _outwards(value: float, place: int, towards: Callable[[float], int]) -> str:

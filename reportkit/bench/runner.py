@@ -554,7 +554,7 @@ def _request(context: Context, cases: list[str], only: Only | None = None) -> Re
 
 def refused(refusal: Refusal, lane: str) -> NoReturn:
     """Raise what a child's refusal means for the run."""
-    message = f'{refusal.reason}; `nox -s "experiments({lane})"` makes the environment of that lane and runs in it'
+    message = f"{refusal.reason}; `{lanes.measuring(lane)}` makes the environment of that lane and runs in it"
     raise RunError(message)
 
 

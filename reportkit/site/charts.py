@@ -179,13 +179,7 @@ def speedups(marks: Sequence[Mark], lanes: Sequence[str], words: Mapping[str, st
         alt.Tooltip("shown:N", title=words["x"]),
         alt.Tooltip("eager:N", title=words["eager"]),
     ]
-    shape = alt.Shape(
-        "lane:N",
-        scale=alt.Scale(domain=list(lanes), range=list(_SHAPES[: len(lanes)])),
-        legend=_legend(words["lane"], symbolFillColor="transparent", symbolStrokeColor=COMPILED)
-        if len(lanes) > 1
-        else None,
-    )
+    shape = _shapes(lanes, words)
     least = _least(mark.low for mark in marks)
 
     # Each layer has the whole axis: merged with another one's default it would lose its description.
@@ -258,13 +252,7 @@ def curve(rows: Sequence[Row], lanes: Sequence[str], words: Mapping[str, str]) -
 
     axis = _axis(words["x"], labelAngle=0, grid=False)
     x = alt.X("size:N", sort=order, title=words["x"], axis=axis, scale=alt.Scale(type="point", padding=0.3))
-    shape = alt.Shape(
-        "lane:N",
-        scale=alt.Scale(domain=list(lanes), range=list(_SHAPES[: len(lanes)])),
-        legend=_legend(words["lane"], symbolFillColor="transparent", symbolStrokeColor=COMPILED)
-        if len(lanes) > 1
-        else None,
-    )
+    shape = _shapes(lanes, words)
     tooltip = [
         alt.Tooltip("size:N", title=words["x"]),
         alt.Tooltip("lane:N", title=words["lane"]),
@@ -523,6 +511,13 @@ def thinned(samples: Sequence[float], most: int = MOST_POINTS) -> list[float]:
 def _sides(words: Mapping[str, str]) -> alt.Color:
     scale = alt.Scale(domain=[words["eager"], words["compiled"]], range=[EAGER, COMPILED])
     return alt.Color("side:N", scale=scale, legend=_legend())
+
+
+def _shapes(lanes: Sequence[str], words: Mapping[str, str]) -> alt.Shape:
+    """Return a shape for each lane, with a legend where there are several."""
+    legend = _legend(words["lane"], symbolFillColor="transparent", symbolStrokeColor=COMPILED)
+    scale = alt.Scale(domain=list(lanes), range=list(_SHAPES[: len(lanes)]))
+    return alt.Shape("lane:N", scale=scale, legend=legend if len(lanes) > 1 else None)
 
 
 def _legend(title: str | None = None, **options: Any) -> alt.Legend:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from reportkit import __version__
 from reportkit.judge import as_objects
+from reportkit.lanes import measuring
 from reportkit.records import PROTOCOL
 from reportkit.site import exports, lines, naming
 from reportkit.site.edition import DECIDED
@@ -40,8 +41,7 @@ def repeat(edition: Edition, claim: Claim) -> str:
     """Return the one command that measures a claim again and builds the site."""
     judged = claim.lane or edition.article.lane
     needed = dict.fromkeys(where.lane or judged for where in claim.quantity.cases())
-    sessions = " ".join(f'"experiments({lane})"' for lane in needed)
-    return f"nox -s {sessions} report -- {claim.id}"
+    return measuring(*needed, rest=f"report -- {claim.id}")
 
 
 def as_object(edition: Edition, section: Section, claim: Claim) -> dict[str, Any]:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from reportkit.claims import Bound
 from reportkit.compare import TIMED
 from reportkit.judge import Reason, exact
+from reportkit.lanes import measuring
 from reportkit.quantity import format_ratio, format_share
 from reportkit.site import cases, lines, tables
 from reportkit.site.drawing import Domain, domain, draw
-from reportkit.site.lanes import INDEX, apart, commanded, page_of, pair_page, place_marks, places, section_words
-from reportkit.site.markup import Html, element, escape, fill, join, link, prose, scroll
+from reportkit.site.lanes import INDEX, apart, page_of, pair_page, places
+from reportkit.site.markup import Html, commanded, element, escape, fill, join, link, prose, scroll
 from reportkit.site.naming import listed
-from reportkit.site.pages import Page, head
+from reportkit.site.pages import Page, head, section_words
 from reportkit.site.tables import Cell, Column, Filter
-from reportkit.site.texts import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -130,8 +130,9 @@ class _PairPage:
         told: dict[str, str] = {}
         for row in one.rows:
             known = {side: ratio for side in _READING if (ratio := row.of(TIMED[side])) and _counts(ratio)}
-            name = self._workload(row)
-            if known and name not in told and len(told) < _TOLD:
+            if len(told) == _TOLD:
+                break
+            if known and (name := self._workload(row)) not in told:
                 sides = [self._change(side, ratio) for side, ratio in known.items()]
                 told[name] = self.texts("verdict.named", name=name, value=listed(self.texts, sides))
         return list(told.values())
@@ -174,17 +175,12 @@ class _PairPage:
         if self.comparisons:
             told = [self.texts("compare.none-counts")]
         missing = [lane for lane, found in measured.items() if not found] or list(measured)
-        between = " " if self.texts.language == LANGUAGES[0] else ""  # Chinese full stops bring their own.
+        said = self.texts.between.join([self.texts("compare.nothing"), *told])
         return [
-            element("p", prose(between.join([self.texts("compare.nothing"), *told])), class_="rk-none", role="note"),
+            element("p", prose(said), class_="rk-none", role="note"),
             element("p", prose(self.texts("compare.to-fill"))),
-            commanded(self._both(missing)),
+            commanded(measuring(*missing, rest="report")),
         ]
-
-    @staticmethod
-    def _both(lanes: Sequence[str]) -> str:
-        sessions = " ".join(f'"experiments({lane})"' for lane in lanes)
-        return f"nox -s {sessions} report"
 
     def _hosts(self, one: Comparison) -> list[Html]:
         """Return how many release ratios fail because the hosts are not known to be alike, and what mends that."""
@@ -193,19 +189,18 @@ class _PairPage:
         if not failed:
             return []
         said = self.texts("compare.hosts-all" if len(failed) == len(timed) else "compare.hosts", count=len(failed))
-        between = " " if self.texts.language == LANGUAGES[0] else ""  # Chinese full stops bring their own.
         return [
             element(
                 "p",
                 prose(said),
-                escape(between),
+                escape(self.texts.between),
                 cases.why(self.texts, _worst(failed)),
-                escape(between),
+                escape(self.texts.between),
                 prose(self.texts("compare.hosts-fix")),
                 class_="rk-damage",
                 role="note",
             ),
-            commanded(self._both((self.baseline, self.candidate))),
+            commanded(measuring(self.baseline, self.candidate, rest="report")),
         ]
 
     # -- the table
@@ -415,7 +410,7 @@ class _PairPage:
 def place_marks_of(edition: Edition, texts: Texts, one: Comparison) -> Html:
     """Return what a reader must know of the machine of a comparison."""
     places_ = [p for p in edition.measured if (p.machine, p.scale) == (one.machine, one.scale)]
-    return place_marks(texts, places_[0]) if places_ else Html("")
+    return lines.place_marks(texts, places_[0]) if places_ else Html("")
 
 
 def _fold(summary: str, shown: Html, *, open_: bool = False) -> Html:

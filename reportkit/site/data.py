@@ -9,11 +9,11 @@ from reportkit.plan import PlanError, unknown
 from reportkit.quantity import format_interval, format_quantity
 from reportkit.site.exports import FOLDER, INDEX, LICENCE
 from reportkit.site.markup import Html, element, escape, join, link, plain, prose, scroll
-from reportkit.site.texts import LANGUAGES, Texts
 
 if TYPE_CHECKING:
     from reportkit.judge import Verdict
     from reportkit.site.edition import Edition
+    from reportkit.site.texts import Texts
 
 _COLUMNS = ("file", "holds", "rows", "size")
 _FIGURES = ("rows", "size")
@@ -102,8 +102,7 @@ class DataPage:
         return join([prose(self.texts("data.index")), escape(" "), self._link(INDEX)])
 
     def _link(self, name: str) -> Html:
-        above = "" if self.texts.language == LANGUAGES[0] else "../"
-        return link(escape(name), self.at, f"{above}{FOLDER}/{name}")
+        return link(escape(name), self.at, f"{self.texts.above}{FOLDER}/{name}")
 
 
 def _size(size: int) -> str:

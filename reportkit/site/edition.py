@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from reportkit import lanes, records
-from reportkit.claims import SETTING_AXIS, Each, Speedup
+from reportkit.claims import SETTING_AXIS, Each, Speedup, Untestable
 from reportkit.compare import compare_pairs
 from reportkit.digest import codes, digests
 from reportkit.judge import Criteria, judge, observe, unused
@@ -21,13 +21,13 @@ from reportkit.site.exports import exports
 from reportkit.site.texts import Texts, load_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from reportkit.claims import Claim
     from reportkit.compare import Comparison
     from reportkit.digest import Code
-    from reportkit.judge import Interval, Observation, Part, Unused, Verdict
+    from reportkit.judge import Interval, Observation, Outcome, Part, Unused, Verdict
     from reportkit.plan import Article
     from reportkit.records import Damaged, Stored
     from reportkit.site.exports import Export
@@ -51,6 +51,16 @@ class Measured:
     files: tuple[Stored, ...]
     local: bool
     contributed: bool
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What a reader must know of it: small shapes, files not kept, a machine outside the article's list."""
+        held = (
+            ("smoke", self.scale == "smoke"),
+            ("local", self.local),
+            ("contributed", self.contributed and self.scale == "full"),
+        )
+        return tuple(name for name, holds in held if holds)
 
     @property
     def first(self) -> str:
@@ -153,6 +163,25 @@ class Edition:
         return tuple(
             v for v in found if v.reason.code != "needs-gpu" or sum(other.lane == v.lane for other in found) == 1
         )
+
+    @property
+    def judged(self) -> tuple[Claim, ...]:
+        """The article's claims that have a verdict: a control has none, what can't be tested has one."""
+        claims = self.article.checked
+        return tuple(one for one in claims if one.bound.kind != "shown" or isinstance(one.quantity, Untestable))
+
+    def tally(self, verdicts: Iterable[Verdict]) -> dict[Outcome, tuple[int, bool]]:
+        """Return how many verdicts have each outcome, and whether any of those rests on local files.
+
+        One that does not count, at smoke scale or of a contributed machine, is not measured.
+        """
+        found: dict[Outcome, tuple[int, bool]] = {}
+        for verdict in verdicts:
+            counts = self.counts(verdict)
+            outcome: Outcome = verdict.outcome if counts or verdict.outcome == "not-testable" else "not-measured"
+            number, local = found.get(outcome, (0, False))
+            found[outcome] = number + 1, local or (counts and verdict.local)
+        return found
 
     def headline(self, claim: str) -> Verdict:
         """Return the verdict that speaks for a claim, on the machine that counts most.

@@ -29,14 +29,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from reportkit import __version__, records
-from reportkit.judge import Outcome  # noqa: TC001 -- msgspec reads it when it runs
+from reportkit.judge import Outcome, as_objects
 from reportkit.records import PROTOCOL, Name, Record, Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from reportkit.claims import Bound
-    from reportkit.judge import Interval, Part, Verdict
+    from reportkit.judge import Verdict
     from reportkit.records import CaseFile, Stored
     from reportkit.site.edition import Edition
 
@@ -142,7 +141,7 @@ class BoundOf(Record, frozen=True):
 class PartOf(Record, frozen=True):
     """The claim under one setting, or for one of its workloads, or both."""
 
-    label: str
+    label: str | None
     setting: str | None
     verdict: Outcome
     reason: ReasonOf
@@ -286,43 +285,17 @@ def _verdicts(edition: Edition, hashes: Mapping[str, str]) -> Verdicts:
 
 
 def _verdict(edition: Edition, verdict: Verdict, hashes: Mapping[str, str]) -> VerdictOf:
-    return VerdictOf(
-        id=verdict.claim,
-        section=verdict.section,
-        statement={language: texts.claims[verdict.claim].statement for language, texts in edition.texts.items()},
-        lane=verdict.lane,
-        machine=verdict.machine,
-        scale=verdict.scale,
-        verdict=verdict.outcome,
-        reason=ReasonOf(code=verdict.reason.code, details=dict(verdict.reason.details)),
-        interval=_interval(verdict.interval),
-        bound=_bound(verdict.bound),
-        parts=[_part(part) for part in verdict.parts],
-        files=[CaseFileOf(path=path, sha256=hashes[path]) for path in verdict.files],
-        counted=edition.counts(verdict),
-        local=verdict.local,
-        contributed=verdict.contributed,
+    [known] = as_objects([verdict])
+    return msgspec.convert(
+        known
+        | {
+            "statement": {language: texts.claims[verdict.claim].statement for language, texts in edition.texts.items()},
+            "files": [CaseFileOf(path=path, sha256=hashes[path]) for path in verdict.files],
+            "counted": edition.counts(verdict),
+            "contributed": verdict.contributed,
+        },
+        VerdictOf,
     )
-
-
-def _part(part: Part) -> PartOf:
-    return PartOf(
-        label=part.label,
-        setting=part.setting,
-        verdict=part.outcome,
-        reason=ReasonOf(code=part.reason.code, details=dict(part.reason.details)),
-        interval=_interval(part.interval),
-        holds=part.holds,
-        files=list(part.files),
-    )
-
-
-def _interval(found: Interval | None) -> IntervalOf | None:
-    return None if found is None else IntervalOf(**asdict(found))
-
-
-def _bound(bound: Bound) -> BoundOf:
-    return BoundOf(kind=bound.kind, low=bound.low, high=bound.high, open=bound.open)
 
 
 def _schema(record: type[Record]) -> dict[str, Any]:

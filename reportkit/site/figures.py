@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from reportkit.compare import captured
 from reportkit.judge import Interval
+from reportkit.lanes import measuring
 from reportkit.plan import PlanError, unknown
 from reportkit.quantity import format_seconds
 from reportkit.site import charts, lines, naming
@@ -496,7 +497,7 @@ class Figures:
 
     def _none(self, key: str, *experiments: str) -> Html:
         """Return what stands where nothing that counts was measured: what is to come, and how to measure it."""
-        command = f'nox -s "experiments({self.edition.article.lane})" -- {" ".join(experiments)}'
+        command = measuring(self.edition.article.lane, rest=f"-- {' '.join(experiments)}")
         words = [
             prose(self.texts(key)),
             prose(self.texts("chart.fill")),

@@ -256,7 +256,7 @@ class Fragments:
                 (
                     element("strong", escape(lane.id)),
                     escape(lane.torch or self.texts("method.newest")),
-                    element("code", escape(f'nox -s "experiments({lane.id})"')),
+                    element("code", escape(lanes.measuring(lane.id))),
                 )
                 for lane in lanes.lanes(self.edition.project)
             ],

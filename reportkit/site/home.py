@@ -7,22 +7,22 @@ Every lane has a panel of its own with its answer, chart and columns. Which one 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from reportkit.claims import Spread, Untestable
+from reportkit.claims import Spread
+from reportkit.lanes import measuring
 from reportkit.site import lines, naming
 from reportkit.site.edition import DECIDED, Worth
 from reportkit.site.figures import Figures, rounded, seconds
-from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, put, scroll
+from reportkit.site.markup import NOTHING, Html, commanded, element, escape, fill, join, link, prose, put, scroll
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reportkit.claims import Claim
-    from reportkit.judge import Outcome, Verdict
+    from reportkit.judge import Verdict
     from reportkit.site.edition import Edition, Measured, Timed, Workload
     from reportkit.site.texts import Texts
 
@@ -140,13 +140,7 @@ class HomePage:
         return figures.timed_name(one, "aside", words)
 
     def _fill(self, lane: str) -> Html:
-        command = f'nox -s "experiments({lane})" report'
-        return join(
-            [
-                element("p", prose(self.texts("answer.fill"))),
-                element("pre", element("code", escape(command)), class_="rk-command"),
-            ]
-        )
+        return join([element("p", prose(self.texts("answer.fill"))), commanded(measuring(lane, rest="report"))])
 
     # -- columns
 
@@ -316,15 +310,8 @@ class HomePage:
     def tally(self) -> Html:
         """Return the verdicts on the article's own lane and machines as one bar, each part a link."""
         article = self.edition.article
-        # A control has no verdict; what can't be tested has one.
-        claims = [c for c in article.checked if c.bound.kind != "shown" or isinstance(c.quantity, Untestable)]
-        verdicts = [self.edition.headline(claim.id) for claim in claims]
-        local = {verdict.outcome for verdict in verdicts if verdict.local and self.edition.counts(verdict)}
+        verdicts = [self.edition.headline(claim.id) for claim in self.edition.judged]
         measured = sum(self.edition.counts(v) and v.outcome in DECIDED for v in verdicts)
-        counted: Counter[Outcome] = Counter(
-            verdict.outcome if self.edition.counts(verdict) or verdict.outcome == "not-testable" else "not-measured"
-            for verdict in verdicts
-        )
         elsewhere = [v for v in verdicts if not self.edition.counts(v) and v.outcome in DECIDED and v.scale == "smoke"]
         scope = [
             prose(
@@ -350,34 +337,9 @@ class HomePage:
         by_section = link(prose(self.texts("home.by-section")), self.at, "article/index.md")
         return join(
             [
-                element(
-                    "ul",
-                    *(
-                        self._share(outcome, counted[outcome], local=outcome in local)
-                        for outcome in lines.SIGNS
-                        if counted[outcome]
-                    ),
-                    class_="rk-tally",
-                    aria_label=self.texts("home.tally"),
-                ),
+                lines.tally(self.texts, self.at, self.edition.tally(verdicts), self.texts("home.tally")),
                 element("p", join([*scope, by_section], " "), class_="rk-small"),
             ]
-        )
-
-    def _share(self, outcome: Outcome, count: int, *, local: bool) -> Html:
-        """Return one part of the bar: as wide as it counts, a link to its rows."""
-        words = [
-            element("span", escape(lines.SIGNS[outcome]), aria_hidden="true"),
-            element("strong", escape(count)),
-            prose(self.texts(f"outcome.{outcome}")),
-            *([lines.flag(self.texts, "local")] if local else []),
-        ]
-        query = urlencode({"verdict": outcome})
-        return element(
-            "li",
-            link(join(words, " "), self.at, f"ledger.md?{query}"),
-            class_=f"rk-{outcome}",
-            style=f"flex-grow:{count}",
         )
 
     # -- what was measured
@@ -430,7 +392,7 @@ class HomePage:
                         escape(" "),
                         prose(self.texts("home.not-yet")),
                         escape(" "),
-                        element("code", escape(f'nox -s "experiments({lane})"')),
+                        element("code", escape(measuring(lane))),
                         class_="rk-small",
                     )
                     for lane in unmeasured
@@ -441,15 +403,8 @@ class HomePage:
     def _machine_row(self, group: Sequence[Measured]) -> Html:
         first = group[0]
         newest = first.files[-1].file.environment
-        marks = [
-            lines.flag(self.texts, name)
-            for name, holds in (
-                ("smoke", first.scale == "smoke"),
-                ("local", any(one.local for one in group)),
-                ("contributed", first.contributed and first.scale == "full"),
-            )
-            if holds
-        ]
+        # All are of one machine and scale, and differ in whether they were kept.
+        marked = max(group, key=lambda one: one.local)
         order = sorted(group, key=lambda one: self.edition.lanes.index(one.lane))
         return element(
             "tr",
@@ -457,7 +412,7 @@ class HomePage:
                 "th",
                 element("span", escape(first.machine), class_="rk-nowrap"),
                 escape(" "),
-                join(marks, " "),
+                lines.place_marks(self.texts, marked),
                 scope="row",
             ),
             element("td", escape((newest.gpu or newest.cpu) if newest else "")),

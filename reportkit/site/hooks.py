@@ -38,7 +38,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the generated pages and, for the language at the root, what all languages share."""
     edition, texts = _read(config)
-    above = "" if texts.language == LANGUAGES[0] else "../"
+    above = texts.above
     pages = generated(edition, texts, above, config.site_name)
     for source in (lanes, comparisons, machines):
         pages += source.generated(edition, texts, above)

@@ -11,11 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reportkit import lanes
-from reportkit.claims import Untestable
-from reportkit.plan import RULER
 from reportkit.site import cases, lines, naming, tables
-from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, put, relative, scroll
-from reportkit.site.pages import Page, head, section_name
+from reportkit.site.markup import NOTHING, Html, commanded, element, escape, fill, join, link, prose, put, scroll
+from reportkit.site.pages import (
+    Page,
+    head,
+    in_order,
+    section_words,
+    verdict_columns,
+    verdict_filters,
+    verdict_row,
+)
 from reportkit.site.tables import Cell, Column, Filter, Row
 
 if TYPE_CHECKING:
@@ -30,8 +36,8 @@ if TYPE_CHECKING:
 
 INDEX = "lanes/index.md"
 MACHINES = "machines/index.md"
-LINE = "100 Mbit/s"
-"""The line that the minutes of set-up in `lanes.toml` are for."""
+_VERDICT = ("verdict", "claim", "machine", "drawing", "value", "bound")
+"""What the table of a lane's verdicts shows: what the ledger does, but for the lane and the section."""
 _MOST_PLACES = 4
 """Columns of the table of a lane's stack that say what was found where it was measured."""
 _OF_THE_LOCK = {
@@ -57,16 +63,6 @@ def machine_anchor(machine: str) -> str:
     return f"machine-{machine}"
 
 
-def command(lane: str, names: str = "") -> str:
-    """Return the command that measures a lane, or a part of it, and builds the site anew."""
-    return f'nox -s "experiments({lane})" report' + (f" -- {names}" if names else "")
-
-
-def commanded(shown: str) -> Html:
-    """Return a command as a block that can be copied."""
-    return element("pre", element("code", escape(shown)), class_="rk-command")
-
-
 def generated(edition: Edition, texts: Texts, above: str) -> list[Page]:
     """Return the page of all lanes and the page of each; `above` leads from the language's root to the site's."""
     known = lanes.lanes(edition.project)
@@ -86,37 +82,13 @@ def days(texts: Texts, place: Measured) -> str:
     return place.first if place.first == place.last else texts("lanes.range", low=place.first, high=place.last)
 
 
-def place_marks(texts: Texts, place: Measured) -> Html:
-    """Return what a reader must know of a place: small shapes, not kept, a machine outside the article's list."""
-    found = [
-        name
-        for name, holds in (
-            ("smoke", place.scale == "smoke"),
-            ("local", place.local),
-            ("contributed", place.contributed and place.scale == "full"),
-        )
-        if holds
-    ]
-    return join([lines.flag(texts, name) for name in found], " ")
+def tally_of(edition: Edition, lane: str) -> dict[Outcome, tuple[int, bool]]:
+    """Return how many of the article's claims have each outcome in a lane, and whether any rests on local files.
 
-
-def tally_of(edition: Edition, lane: str) -> tuple[dict[Outcome, int], set[Outcome]]:
-    """Return how many of the article's claims have each outcome in a lane, and which rest on local files.
-
-    A claim that speaks of another lane is left out; one without a verdict that counts is not measured.
+    A claim that speaks of another lane is left out.
     """
-    counted: dict[Outcome, int] = {}
-    local: set[Outcome] = set()
-    for claim in edition.article.checked:
-        verdict = edition.of(claim.id, lane)[0]
-        controls = claim.bound.kind == "shown" and not isinstance(claim.quantity, Untestable)
-        if controls or verdict.reason.code == "see-lane":
-            continue
-        counts = edition.counts(verdict) or verdict.outcome == "not-testable"
-        outcome: Outcome = verdict.outcome if counts else "not-measured"
-        counted[outcome] = counted.get(outcome, 0) + 1
-        local |= {outcome} if counts and verdict.local else set()
-    return {outcome: counted[outcome] for outcome in lines.SIGNS if outcome in counted}, local
+    here = [edition.of(claim.id, lane)[0] for claim in edition.judged]
+    return edition.tally(verdict for verdict in here if verdict.reason.code != "see-lane")
 
 
 def apart(texts: Texts, at: str) -> Html:
@@ -175,26 +147,26 @@ class _Index:
     def _measured(self, lane: Lane) -> Html:
         found = places(self.edition, lane.id)
         if not found:
-            return join(
-                [prose(self.texts("home.not-yet")), element("code", escape(command(lane.id)), class_="rk-nowrap")], " "
-            )
+            command = element("code", escape(lanes.measuring(lane.id, rest="report")), class_="rk-nowrap")
+            return join([prose(self.texts("home.not-yet")), command], " ")
         each = [
             element(
                 "li",
                 element("span", escape(naming.listed(self.texts, [place.machine, place.last])), class_="rk-nowrap"),
                 escape(" "),
-                place_marks(self.texts, place),
+                lines.place_marks(self.texts, place),
             )
             for place in found
         ]
         return element("ul", *each)
 
     def _verdicts(self, lane: Lane) -> Html:
-        counted, _ = tally_of(self.edition, lane.id)
+        counted = tally_of(self.edition, lane.id)
         return join(
             [
                 element("span", lines.mark(f"{count} {self.texts(f'outcome.{outcome}')}", outcome), class_="rk-nowrap")
-                for outcome, count in counted.items()
+                for outcome in lines.SIGNS
+                if (count := counted.get(outcome, (0, False))[0])
             ],
             " ",
         )
@@ -303,7 +275,7 @@ class _LanePage:
         else:
             found += [
                 element("p", prose(self.texts("lanes.unmeasured", lane=self.lane.id)), class_="rk-none"),
-                commanded(command(self.lane.id)),
+                commanded(lanes.measuring(self.lane.id, rest="report")),
             ]
         others = [other for other in self.edition.lanes if other != self.lane.id]
         order = self.edition.lanes.index
@@ -333,7 +305,7 @@ class _LanePage:
             "li",
             link(escape(place.machine), self.at, f"{MACHINES}#{machine_anchor(place.machine)}"),
             escape(" "),
-            place_marks(self.texts, place),
+            lines.place_marks(self.texts, place),
             escape(" "),
             said,
         )
@@ -401,7 +373,7 @@ class _LanePage:
         lane = self.lane
         found = [
             element("p", prose(self.texts("lanes.measure-lead", lane=lane.id))),
-            commanded(command(lane.id)),
+            commanded(lanes.measuring(lane.id, rest="report")),
             element(
                 "p",
                 prose(
@@ -410,31 +382,26 @@ class _LanePage:
                         download=f"{lane.download_gb:g} GB",
                         installed=f"{lane.installed_gb:g} GB",
                         minutes=lane.minutes,
-                        speed=LINE,
+                        speed=lanes.LINE,
                         lane=lane.id,
                     )
                 ),
             ),
             element("p", prose(self.texts("lanes.plan", lane=lane.id))),
-            commanded(f'nox -s "experiments({lane.id})" -- --plan'),
+            commanded(lanes.measuring(lane.id, rest="-- --plan")),
         ]
         if lane.kind == "nightly":
             found += [
                 element("p", prose(self.texts("lanes.pin-nightly"))),
-                commanded(f"REPORTKIT_NIGHTLY=2.16.0.dev20261129 {command(lane.id)}"),
+                commanded(f"REPORTKIT_NIGHTLY=VERSION {lanes.measuring(lane.id, rest='report')}"),
             ]
         return found
 
     # -- verdicts
 
     def _verdicts(self) -> list[Html]:
-        counted, local = tally_of(self.edition, self.lane.id)
-        bar = element(
-            "ul",
-            *(self._tallied(outcome, count, local=outcome in local) for outcome, count in counted.items()),
-            class_="rk-tally",
-            aria_label=self.texts("lanes.tally", lane=self.lane.id),
-        )
+        label = self.texts("lanes.tally", lane=self.lane.id)
+        bar = lines.tally(self.texts, self.at, tally_of(self.edition, self.lane.id), label, lane=self.lane.id)
         machines = naming.listed(self.texts, list(self.edition.article.machines))
         scope = self.texts("lanes.tally-scope", lane=self.lane.id, machines=machines)
         rows = [
@@ -444,20 +411,8 @@ class _LanePage:
             for verdict in self.edition.shown(claim.id)
             if verdict.lane == self.lane.id and verdict.reason.code != "see-lane"
         ]
-        columns = [
-            Column(title=self.texts("ledger.verdict"), key="verdict"),
-            Column(title=self.texts("ledger.claim"), key="claim"),
-            Column(title=self.texts("ledger.machine"), key="machine"),
-            Column(title=self.texts("ledger.drawing")),
-            Column(title=self.texts("ledger.value"), key="measured", figures=True),
-            Column(title=self.texts("ledger.bound"), key="claimed", figures=True),
-        ]
-        outcomes = [(outcome, self.texts(f"outcome.{outcome}")) for outcome in lines.SIGNS]
-        filters = [
-            Filter(key="verdict", title=self.texts("ledger.verdict"), words=outcomes),
-            Filter(key="section", title=self.texts("ledger.section"), words=section_words(self.edition, self.texts)),
-            Filter(key="machine", title=self.texts("ledger.machine"), reveals=True),
-        ]
+        columns = verdict_columns(self.texts, _VERDICT)
+        filters = [one for one in verdict_filters(self.edition, self.texts) if one.key != "lane"]
         table = tables.table(
             self.texts,
             columns,
@@ -470,47 +425,10 @@ class _LanePage:
         )
         return [bar, element("p", prose(scope), class_="rk-small"), cases.unsearched(table)]
 
-    def _tallied(self, outcome: Outcome, count: int, *, local: bool) -> Html:
-        shown = [
-            element("span", escape(lines.SIGNS[outcome]), aria_hidden="true"),
-            element("strong", escape(count)),
-            prose(self.texts(f"outcome.{outcome}")),
-            *([lines.flag(self.texts, "local")] if local else []),
-        ]
-        href = f"{relative(self.at, 'ledger.md')}?lane={self.lane.id}#{outcome}"
-        return element(
-            "li",
-            Html(f'<a href="{href}">{join(shown, " ")}</a>'),
-            class_=f"rk-{outcome}",
-            style=f"flex-grow:{count}",
-        )
-
     def _verdict(self, section: Section, verdict: Verdict) -> Row:
         claim = self.edition.claims[verdict.claim]
-        statement = link(prose(self.texts.claims[claim.id].statement), self.at, f"claims/{claim.id}.md")
-        bound = claim.bound.low if claim.bound.low is not None else claim.bound.high
-        scale = lines.scale_of(self.edition, claim)
-        chip = [lines.chip(self.texts, verdict.outcome), lines.flags(self.texts, verdict)]
-        return Row(
-            cells=(
-                Cell(shown=join([one for one in chip if one], " "), sort=list(lines.SIGNS).index(verdict.outcome)),
-                Cell(shown=statement, head=True),
-                Cell(shown=escape(verdict.machine or cases.NONE), sort=verdict.machine or "", class_="rk-nowrap"),
-                Cell(shown=lines.drawing(self.texts, claim, verdict, scale), class_="rk-cell-drawing"),
-                Cell(
-                    shown=lines.value(self.texts, verdict, claim) or escape(cases.NONE),
-                    sort=verdict.interval.centre if verdict.interval else "",
-                ),
-                Cell(shown=prose(lines.bound(self.texts, claim)), sort="" if bound is None else bound),
-            ),
-            filed={
-                "verdict": verdict.outcome,
-                "section": str(section.number),
-                "machine": verdict.machine or "",
-            },
-            minor=verdict != self.edition.of(claim.id, self.lane.id)[0],
-            class_=f"rk-{verdict.outcome}",
-        )
+        minor = verdict != self.edition.of(claim.id, self.lane.id)[0]
+        return verdict_row(self.edition, self.texts, self.at, section, verdict, _VERDICT, minor=minor)
 
     # -- cases
 
@@ -518,7 +436,7 @@ class _LanePage:
         found: list[Html] = [element("p", prose(self.texts("lanes.cases-lead")), class_="rk-small")]
         for number, place in enumerate(self.places):
             seen = self._seen(place)
-            title = [escape(place.machine), place_marks(self.texts, place)]
+            title = [escape(place.machine), lines.place_marks(self.texts, place)]
             found.append(element("h3", join([one for one in title if one], " "), id=f"cases-{number}"))
             found.append(self._case_table(place, seen, "" if not number else place_key(place)))
             found += self._missing(place, seen)
@@ -633,7 +551,7 @@ class _LanePage:
             element(
                 "details",
                 element("summary", prose(summary)),
-                commanded(f'nox -s "experiments({self.lane.id})" report -- --resume'),
+                commanded(lanes.measuring(self.lane.id, rest="report -- --resume")),
                 element("ul", *names, class_="rk-missing"),
                 class_="rk-more",
                 data_search_exclude=True,
@@ -644,13 +562,3 @@ class _LanePage:
 def place_key(place: Measured) -> str:
     """Return what a place is called in an address and a file's name."""
     return place.machine if place.scale == "full" else f"{place.machine}-{place.scale}"
-
-
-def section_words(edition: Edition, texts: Texts) -> list[tuple[str, str]]:
-    """Return sections by number with what they are called, for a filter: as the article orders them, the ruler last."""
-    return [(str(section.number), section_name(texts, section)) for section in in_order(edition)]
-
-
-def in_order(edition: Edition) -> list[Section]:
-    """Return the sections in reading order, that on the ruler last."""
-    return sorted(edition.article.sections, key=lambda section: (section.number == RULER, section.number))

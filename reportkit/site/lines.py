@@ -9,6 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlencode
 
 from reportkit.claims import SETTING_AXIS, TRUTHS, Each, Fact, Untestable, leaves
 from reportkit.judge import unit_of
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from reportkit.judge import Interval, Outcome, Part, Reason, Verdict
     from reportkit.plan import Section
     from reportkit.records import CaseFile, Unit
-    from reportkit.site.edition import Edition
+    from reportkit.site.edition import Edition, Measured
     from reportkit.site.texts import Texts
 
 SIGNS: Mapping[Outcome, str] = {
@@ -90,6 +91,42 @@ def flags(texts: Texts, verdict: Verdict) -> Html:
 def flag(texts: Texts, name: str) -> Html:
     """Return one such mark, with its meaning as a title."""
     return element("span", prose(texts(f"flag.{name}")), class_="rk-flag", title=texts(f"flag.{name}-means"))
+
+
+def tally(texts: Texts, at: str, counted: Mapping[Outcome, tuple[int, bool]], label: str, **where: str) -> Html:
+    """Return verdicts as one bar: each outcome as wide as it counts, a link to its rows on the ledger, of `where`."""
+    return element(
+        "ul",
+        *(
+            element(
+                "li",
+                link(
+                    join(
+                        [
+                            element("span", escape(sign), aria_hidden="true"),
+                            element("strong", escape(counted[outcome][0])),
+                            prose(texts(f"outcome.{outcome}")),
+                            *([flag(texts, "local")] if counted[outcome][1] else []),
+                        ],
+                        " ",
+                    ),
+                    at,
+                    f"ledger.md?{urlencode({'verdict': outcome, **where})}",
+                ),
+                class_=f"rk-{outcome}",
+                style=f"flex-grow:{counted[outcome][0]}",
+            )
+            for outcome, sign in SIGNS.items()
+            if outcome in counted
+        ),
+        class_="rk-tally",
+        aria_label=label,
+    )
+
+
+def place_marks(texts: Texts, place: Measured) -> Html:
+    """Return the marks of a lane on a machine."""
+    return join([flag(texts, name) for name in place.flags], " ")
 
 
 def recorded(texts: Texts, text: object, most: int = LONGEST) -> Html:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from reportkit.lanes import measuring
 from reportkit.site import cases, lines
-from reportkit.site.lanes import MACHINES, command, commanded, days, machine_anchor, page_of, place_marks
-from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, link, prose, scroll
+from reportkit.site.lanes import MACHINES, days, machine_anchor, page_of
+from reportkit.site.markup import NOTHING, Html, commanded, element, escape, fill, join, link, prose, scroll
 from reportkit.site.pages import Page, head
 from reportkit.site.ruler import RulerPage
 
@@ -82,7 +83,11 @@ class _Machines:
         found.append(element("p", prose(self.texts(f"{self._standing(machine)}-means"))))
         if not places:
             lane = self.edition.article.lane
-            return [*found, element("p", prose(self.texts("home.not-yet")), class_="rk-none"), commanded(command(lane))]
+            return [
+                *found,
+                element("p", prose(self.texts("home.not-yet")), class_="rk-none"),
+                commanded(measuring(lane, rest="report")),
+            ]
         files = sorted(
             (stored for place in places for stored in place.files), key=lambda one: one.file.provenance.started
         )
@@ -139,7 +144,7 @@ class _Machines:
                     "li",
                     name,
                     escape(" "),
-                    place_marks(self.texts, place),
+                    lines.place_marks(self.texts, place),
                     escape(" "),
                     fill(self.texts.labels["machines.place"], when=days(self.texts, place), runs=runs, cases=complete),
                 )

@@ -139,6 +139,11 @@ def _value(value: object) -> str:
     return "".join(character if character in _SAFE_IN_QUOTES else _shown(character) for character in str(value))
 
 
+def commanded(command: str) -> Html:
+    """Return a command as a block that can be copied."""
+    return element("pre", element("code", escape(command)), class_="rk-command")
+
+
 def scroll(table: Html) -> Html:
     """Return a table that scrolls inside itself where the screen is narrower."""
     return element("div", table, class_="rk-scroll", tabindex="0")

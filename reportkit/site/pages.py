@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from reportkit.claims import Fact, FirstCall, Metric, Side, Speedup, Spread, Untestable, Works, leaves
 from reportkit.judge import Interval, does_not_work, resolved
+from reportkit.lanes import measuring
 from reportkit.plan import RULER
 from reportkit.quantity import format_quantity, format_seconds, format_share
 from reportkit.records import Finding
@@ -94,8 +95,8 @@ def head(title: str, heading: Html, hide: tuple[str, ...]) -> str:
 def _ledger(edition: Edition, texts: Texts) -> str:
     # What the article says first, what is said about the measuring after it.
     rows = [
-        _ledger_row(edition, texts, section, claim, verdict)
-        for section in sorted(edition.article.sections, key=lambda one: one.number == RULER)
+        verdict_row(edition, texts, "ledger.md", section, verdict, minor=verdict != edition.headline(claim.id))
+        for section in in_order(edition)
         for claim in section.claims
         for verdict in edition.shown(claim.id)
     ]
@@ -112,9 +113,9 @@ def _ledger(edition: Edition, texts: Texts) -> str:
             "",
             tables.table(
                 texts,
-                _ledger_columns(texts),
+                verdict_columns(texts),
                 rows,
-                _ledger_filters(edition, texts),
+                verdict_filters(edition, texts),
                 file="ledger",
                 more=texts.labels["ledger.more"],
                 class_="rk-ledger",
@@ -125,29 +126,27 @@ def _ledger(edition: Edition, texts: Texts) -> str:
     )
 
 
-def _ledger_columns(texts: Texts) -> list[tables.Column]:
-    title = {key: texts(f"ledger.{key}") for key in _LEDGER}
+_KEYS = {"drawing": "", "value": "measured", "bound": "claimed"}
+"""What a column is called in the address, where that is not its name; a drawing is no data."""
+
+
+def verdict_columns(texts: Texts, shown: Sequence[str] = _LEDGER) -> list[tables.Column]:
+    """Return columns of a table of verdicts, by name."""
     return [
-        tables.Column(key="verdict", title=title["verdict"]),
-        tables.Column(key="claim", title=title["claim"]),
-        tables.Column(key="lane", title=title["lane"]),
-        tables.Column(key="machine", title=title["machine"]),
-        tables.Column(title=title["drawing"]),
-        tables.Column(key="measured", title=title["value"], figures=True),
-        tables.Column(key="claimed", title=title["bound"], figures=True),
-        tables.Column(key="section", title=title["section"]),
+        tables.Column(title=texts(f"ledger.{name}"), key=_KEYS.get(name, name), figures=name in {"value", "bound"})
+        for name in shown
     ]
 
 
-def _ledger_filters(edition: Edition, texts: Texts) -> list[tables.Filter]:
-    sections = [(str(section.number), section_name(texts, section)) for section in edition.article.sections]
+def verdict_filters(edition: Edition, texts: Texts) -> list[tables.Filter]:
+    """Return the filters of a table of verdicts."""
     return [
         tables.Filter(
             key="verdict",
             title=texts("ledger.verdict"),
             words=[(outcome, texts(f"outcome.{outcome}")) for outcome in lines.SIGNS],
         ),
-        tables.Filter(key="section", title=texts("ledger.section"), words=sections),
+        tables.Filter(key="section", title=texts("ledger.section"), words=section_words(edition, texts)),
         # Who asks for a lane or a machine wants every verdict there, not only those that speak for a claim.
         tables.Filter(
             key="lane", title=texts("ledger.lane"), words=[(lane, lane) for lane in edition.lanes], reveals=True
@@ -156,42 +155,65 @@ def _ledger_filters(edition: Edition, texts: Texts) -> list[tables.Filter]:
     ]
 
 
+def in_order(edition: Edition) -> list[Section]:
+    """Return the sections in reading order, that on the ruler last."""
+    return sorted(edition.article.sections, key=lambda section: section.number == RULER)  # Stable.
+
+
+def section_words(edition: Edition, texts: Texts) -> list[tuple[str, str]]:
+    """Return sections by number with what they are called, for a filter."""
+    return [(str(section.number), section_name(texts, section)) for section in in_order(edition)]
+
+
 def section_name(texts: Texts, section: Section) -> str:
     """Return a section's number and title, the ruler's without a number, which the article does not give it."""
     title = texts.sections[section.id]
     return title if section.number == RULER else texts("claim.section", number=section.number, title=title)
 
 
-def _ledger_row(edition: Edition, texts: Texts, section: Section, claim: Claim, verdict: Verdict) -> tables.Row:
-    order = list(lines.SIGNS).index(verdict.outcome)
+def verdict_row(  # noqa: PLR0913 -- what a row is of, and how it stands in its table
+    edition: Edition,
+    texts: Texts,
+    at: str,
+    section: Section,
+    verdict: Verdict,
+    shown: Sequence[str] = _LEDGER,
+    *,
+    minor: bool,
+) -> tables.Row:
+    """Return a verdict as a row of a table on the page `at`, with the cells of the columns that are `shown`."""
+    claim = edition.claims[verdict.claim]
     chip = join([lines.chip(texts, verdict.outcome), escape(" "), lines.flags(texts, verdict)])
-    statement = link(prose(texts.claims[claim.id].statement), "ledger.md", f"claims/{claim.id}.md")
+    statement = link(prose(texts.claims[claim.id].statement), at, f"claims/{claim.id}.md")
     bound = claim.bound.low if claim.bound.low is not None else claim.bound.high
-    return tables.Row(
-        cells=(
-            tables.Cell(shown=chip, sort=order),
-            tables.Cell(shown=statement, head=True),
-            tables.Cell(shown=escape(verdict.lane), sort=edition.lanes.index(verdict.lane)),
-            tables.Cell(shown=escape(verdict.machine or "\u2013"), sort=verdict.machine or "", class_="rk-nowrap"),
-            tables.Cell(
-                shown=lines.drawing(texts, claim, verdict, lines.scale_of(edition, claim)), class_="rk-cell-drawing"
-            ),
-            tables.Cell(
-                shown=lines.value(texts, verdict, claim) or escape("\u2013"),
-                sort=verdict.interval.centre if verdict.interval else "",
-            ),
-            tables.Cell(shown=prose(lines.bound(texts, claim)), sort="" if bound is None else bound),
-            tables.Cell(
-                shown=element("span", escape(section.number), title=texts.sections[section.id]), sort=section.number
-            ),
+    cells = {
+        "verdict": tables.Cell(shown=chip, sort=list(lines.SIGNS).index(verdict.outcome)),
+        "claim": tables.Cell(shown=statement, head=True),
+        "lane": tables.Cell(shown=escape(verdict.lane), sort=edition.lanes.index(verdict.lane)),
+        "machine": tables.Cell(
+            shown=escape(verdict.machine or cases.NONE), sort=verdict.machine or "", class_="rk-nowrap"
         ),
+        "drawing": tables.Cell(
+            shown=lines.drawing(texts, claim, verdict, lines.scale_of(edition, claim)), class_="rk-cell-drawing"
+        ),
+        "value": tables.Cell(
+            shown=lines.value(texts, verdict, claim) or escape(cases.NONE),
+            sort=verdict.interval.centre if verdict.interval else "",
+        ),
+        "bound": tables.Cell(shown=prose(lines.bound(texts, claim)), sort="" if bound is None else bound),
+        "section": tables.Cell(
+            shown=element("span", escape(section.number), title=texts.sections[section.id]), sort=section.number
+        ),
+    }
+    return tables.Row(
+        cells=tuple(cells[name] for name in shown),
         filed={
             "verdict": verdict.outcome,
             "section": str(section.number),
             "lane": verdict.lane,
             "machine": verdict.machine or "",
         },
-        minor=verdict != edition.headline(claim.id),
+        minor=minor,
         class_=f"rk-{verdict.outcome}",
     )
 
@@ -342,8 +364,7 @@ class _ClaimPage:
             missing = verdict.lane if verdict.machine is None and not elsewhere else None
             if verdict.reason.code == "baseline-lane-missing":
                 missing = str(verdict.reason.details["lane"])
-            command = f'nox -s "experiments({missing})" -- {self.claim.id}'
-            fill = element("code", escape(command)) if missing else NOTHING
+            fill = element("code", escape(measuring(missing, rest=f"-- {self.claim.id}"))) if missing else NOTHING
             rows.append(
                 element(
                     "tr",
@@ -625,7 +646,7 @@ class _ClaimPage:
             element("th", element("code", escape(file.case)), escape(" "), said, scope="row"),
             element("td", escape(file.provenance.started[:10]), class_="rk-nowrap"),
             *(element("td", figure or escape("\u2013"), class_="rk-number") for figure in figures),
-            element("td", element("a", escape("JSON"), href=self._raw(stored)), class_="rk-nowrap"),
+            element("td", cases.raw(self.at, self.above, stored), class_="rk-nowrap"),
         )
 
     def _broken(self, stored: Stored) -> Html:

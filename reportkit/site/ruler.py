@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from reportkit import ruler
 from reportkit.claims import Each, Fact, Speedup
 from reportkit.judge import Interval
+from reportkit.lanes import measuring
 from reportkit.plan import REFUSED
 from reportkit.quantity import format_number, format_ratio, format_seconds, format_share
 from reportkit.site import cases, charts, lines, naming
-from reportkit.site.markup import NOTHING, Html, element, escape, fill, join, prose, put, scroll
-from reportkit.site.texts import LANGUAGES
+from reportkit.site.markup import NOTHING, Html, commanded, element, escape, fill, join, prose, put, scroll
 from reportkit.statistics import CONFIDENCE
 
 if TYPE_CHECKING:
@@ -83,8 +83,9 @@ class RulerPage:
             # What is missed is said first, and what the pooled shares hide is missed too.
             said = [sentence for key, sentence in told if key == "goals.missed"]
             said += [*self._odd(odd), *(sentence for key, sentence in told if key != "goals.missed")]
-        between = " " if self.texts.language == LANGUAGES[0] else ""  # Chinese full stops bring their own.
-        return element("p", join(said, between), class_=f"rk-goals{' rk-damage' if missed or odd else ''}", role="note")
+        return element(
+            "p", join(said, self.texts.between), class_=f"rk-goals{' rk-damage' if missed or odd else ''}", role="note"
+        )
 
     def _odd(self, kinds: list[str]) -> list[Html]:
         """Return the sentence on kinds of noise that the pooled shares hide, where there are any."""
@@ -143,7 +144,7 @@ class RulerPage:
         return self.texts("goals.one-missed", place=self._where(place), **details)
 
     def _where(self, place: Measured) -> str:
-        marks = [self.texts(f"flag.{flag}") for flag in _flags(place) if flag != "local"]
+        marks = [self.texts(f"flag.{flag}") for flag in place.flags if flag != "local"]
         return naming.listed(self.texts, [place.lane, place.machine, *marks])
 
     def _goal_name(self, goal: Goal) -> str:
@@ -280,8 +281,7 @@ class RulerPage:
                 if "detail" in known:
                     known["detail"] = self._refusal(found["detail"])
                 return put(self.texts.labels[f"refusal.{key}"], **known)
-        english = self.texts.language == LANGUAGES[0]
-        return escape(reason) if english else element("span", escape(reason), lang=LANGUAGES[0])
+        return lines.recorded(self.texts, reason)
 
     def _misses(self, seen: Iterable[Observation]) -> Html:
         """Return how many intervals of equal work miss the true ratio, and how many of those are in the bound."""
@@ -420,7 +420,7 @@ class RulerPage:
         """Return the marks of a place and what they mean, as the end of a chart's note."""
         named = [
             self.texts("verdict.named", name=self.texts(f"flag.{flag}"), value=self.texts(f"flag.{flag}-means"))
-            for flag in _flags(place)
+            for flag in place.flags
         ]
         return f" {naming.listed(self.texts, named, 'semicolon')}" if named else ""
 
@@ -507,7 +507,7 @@ class RulerPage:
         names = {file.case for file in files}
         behind = [one for one in place.files if one.file.run == files[0].run and one.file.case in names]
         title = self.texts("ruler.run-files", lane=lane, machine=machine, number=str(len(behind)))
-        links = [cases.raw(self.at, self._above, one, one.file.case) for one in behind]
+        links = [cases.raw(self.at, self.texts.above, one, one.file.case) for one in behind]
         listed = element("p", join(links, " "), class_="rk-small")
         return element("details", element("summary", prose(title)), listed, class_="rk-more", data_search_exclude=True)
 
@@ -549,13 +549,8 @@ class RulerPage:
 
     # -- shared
 
-    @property
-    def _above(self) -> str:
-        """What leads from the language's root to the site's."""
-        return "" if self.texts.language == LANGUAGES[0] else "../"
-
     def _raw(self, stored: Stored) -> Html:
-        return cases.raw(self.at, self._above, stored)
+        return cases.raw(self.at, self.texts.above, stored)
 
     @functools.cached_property
     def _places(self) -> tuple[Measured, ...]:
@@ -601,7 +596,7 @@ class RulerPage:
         return lines.flag(self.texts, code) if code in {"stale", "dirty"} else NOTHING
 
     def _place_marks(self, place: Measured) -> Html:
-        return join([lines.flag(self.texts, flag) for flag in _flags(place)], " ")
+        return lines.place_marks(self.texts, place)
 
     def _place_cells(self, place: Measured, one: Observation | None = None) -> list[Html]:
         marks = [self._place_marks(place), self._marks_of(one) if one else NOTHING]
@@ -634,13 +629,8 @@ class RulerPage:
     def _none(self, names: str | None) -> Html:
         """Return honest words for nothing, and the command that fills it: a bench, or cases of a lane."""
         lane = self.edition.article.lane
-        command = f'nox -s "experiments({lane})" report -- {names}' if names else "nox -s bench report"
-        return join(
-            [
-                element("p", prose(self.texts("home.not-yet")), class_="rk-none"),
-                element("pre", element("code", escape(command)), class_="rk-command"),
-            ]
-        )
+        command = measuring(lane, rest=f"report -- {names}") if names else "nox -s bench report"
+        return join([element("p", prose(self.texts("home.not-yet")), class_="rk-none"), commanded(command)])
 
     def _table(self, head: Sequence[str], rows: list[Html], named: Iterable[str] = ()) -> Html:
         """Return a table; a head is a label's key, or one of `named`, which stand as they are and are figures."""
@@ -703,18 +693,6 @@ _FIGURES = (
 
 def _group(goal: Goal) -> str:
     return "timers" if goal.id.startswith(("fastest-", "rival-")) else goal.id
-
-
-def _flags(place: Measured) -> list[str]:
-    return [
-        name
-        for name, holds in (
-            ("smoke", place.scale == "smoke"),
-            ("local", place.local),
-            ("contributed", place.contributed and place.scale == "full"),
-        )
-        if holds
-    ]
 
 
 def _goal_value(goal: Goal) -> str:

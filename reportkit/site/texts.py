@@ -73,6 +73,16 @@ class Texts:
             message = f"reportkit/site/labels.{self.language}.toml: nothing for {error} (asked for as {key!r})"
             raise PlanError(message) from error
 
+    @property
+    def above(self) -> str:
+        """What leads from the language's root to the site's."""
+        return "" if self.language == LANGUAGES[0] else "../"
+
+    @property
+    def between(self) -> str:
+        """What stands between two sentences: Chinese full stops bring their own space."""
+        return "" if self.language == "zh" else " "
+
     def name(self, axis: str, value: object) -> str:
         """Return what a value of an axis is called, or the value where it has no name of its own."""
         return self.names.get(axis, {}).get(str(value), str(value))

@@ -95,10 +95,13 @@ def test_a_worker_left_behind_does_not_keep_the_runner(wish: Callable[..., Wish]
     assert on_file(toy)["forks"].status == "complete"
 
 
-def test_pairs_are_measured_or_refused_with_a_reason(wish: Callable[..., Wish], toy: Path) -> None:
+def test_pairs_are_measured_or_refused_with_a_reason(
+    wish: Callable[..., Wish], toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from reportkit.bench import runner
 
     runner.run(wish("pairs"))
+    said = capsys.readouterr().out
 
     files = on_file(toy)
     fine = files["fine"]
@@ -121,6 +124,10 @@ def test_pairs_are_measured_or_refused_with_a_reason(wish: Callable[..., Wish], 
         "recompiles": True,
         "no-tensor": False,
     }
+    wrong = re.search(r"with a WRONG result: (.*?);", said)
+    assert wrong
+    assert set(wrong[1].split(", ")) == {f"pairs.{kind}" for kind in right if not right[kind]}
+    assert re.search(r"^pairs\.nan  complete  \d+ s; the result is WRONG: \S", said, re.MULTILINE)
     assert files["recompiles"].status == "failed"
     assert "graphs were compiled while steady state was timed" in (files["recompiles"].reason or "")
 
